@@ -1,0 +1,77 @@
+# Everything a contributor runs. CI runs the same commands (.ci/run). Works with GNU make 3.81 and later.
+
+PYTHON ?= python3
+VENV   ?= .venv
+ARGS   ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench convergence lock clean distclean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is handed on (make test ARGS='-k charset')."
+
+setup: $(VENV)/.installed ## install the locked packages and atlas-extract itself into .venv
+
+# The two stamps: packages are installed again when the lock changes, the project when pyproject.toml does.
+$(VENV)/.locked: requirements.lock | $(BIN)/python
+	@echo "Installing the locked packages into $(VENV) (a minute or two, once per change of the lock)"
+	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "setup: '$(PYTHON)' was not found. Install Python 3.11 or later, or name one: make setup PYTHON=/path/to/python3" >&2; \
+	  exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "setup: atlas-extract needs Python 3.11 or later, but '$(PYTHON)' is `$(PYTHON) --version 2>&1`. Name a newer one: make setup PYTHON=python3.12" >&2; \
+	  exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "setup: '$(PYTHON)' comes without the venv module. On Debian and Ubuntu: apt-get install python3-venv" >&2; \
+	  exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+demo: setup ## set up, then run the whole pipeline on the sample mailbox
+	@$(BIN)/python -m eval.demo $(ARGS)
+
+test: setup ## set up, then run all tests
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: setup ## format, lint, types, layers and spelling; changes nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+
+format: setup ## format the code and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## the benchmark, beside its peers (installs them into .venv)
+	@$(PIP) install --quiet --editable '.[peers]'
+	@$(BIN)/python -m eval.bench $(ARGS)
+
+convergence: setup ## the long convergence run: kills, restarts, two processes (many minutes)
+	@$(BIN)/python -m eval.convergence --long $(ARGS)
+
+# Pins stay as they are unless asked: make lock ARGS=--upgrade
+lock: $(BIN)/python ## write requirements.lock anew from pyproject.toml
+	@$(BIN)/python -c 'import uv' 2>/dev/null || $(PIP) install --quiet uv
+	@$(BIN)/python -m uv pip compile pyproject.toml --extra postgres --extra dev \
+	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --quiet --output-file requirements.lock $(ARGS)
+
+clean: ## remove caches and build output; never touches state/
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find models stages storage projections eval flows tests -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## the same, and .venv
+	@rm -rf $(VENV)

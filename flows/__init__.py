@@ -1,0 +1,1 @@
+"""Orchestration only: the driver, the executors, settling and publishing, the command line."""

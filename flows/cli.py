@@ -1,0 +1,160 @@
+"""The command `atlas-extract`. Nothing heavy is imported before it is known what is asked."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+EXIT_USAGE = 64
+EXIT_BUSY = 75
+_PLAIN_NAMES = ("models", "stages", "storage", "projections", "eval", "flows")
+
+_EPILOG = """exit codes: 0 clean and balanced; 1 look at this (something quarantined, unreadable or unbalanced);
+2 a backend gave up or mail is pending, nothing lost, run again later; 64 usage; 75 another run holds the mailbox
+
+examples:
+  atlas-extract --source ~/Maildir --account me@example.org
+  atlas-extract --source old.mbox --since 2026-01-01 --report report.json
+  atlas-extract explain '<abc@mail.example>'"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command."""
+    parser = _Parser(
+        prog="atlas-extract",
+        description="Turn raw mail into clean, threaded, labelled Email records. Without a command: run the pipeline.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the versions and exit")
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--source", action="append", metavar="PATH", help="folder (.eml, mbox, Maildir; sub-folders too) or file; repeatable"
+    )
+    run.add_argument("--account", metavar="NAME", help="name of the mailbox (default: the folder's name)")
+    run.add_argument("--since", metavar="YYYY-MM-DD", help="only messages of this day or later")
+    run.add_argument("--until", metavar="YYYY-MM-DD", help="only messages of this day or earlier")
+    run.add_argument("--limit", type=_positive, metavar="N", help="take at most N messages that are not known yet")
+    run.add_argument("--dry-run", action="store_true", help="list and count, write nothing")
+    run.add_argument("--report", metavar="FILE", help="write the run report (JSON) there too")
+    run.add_argument("--quiet", action="store_true", help="no progress and no balance sheet")
+    _common(parser, argparse.SUPPRESS, run)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
+
+    def command(name: str, text: str, *, json_output: bool = True) -> argparse.ArgumentParser:
+        child: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        _common(child, argparse.SUPPRESS, json_output=json_output)
+        return child
+
+    command("status", "what the state folder holds, and the last run's balance")
+    command("explain", "why a message became what it is, in sentences").add_argument("message", metavar="MSG")
+    command("path", "where a message's file is").add_argument("message", metavar="MSG")
+    thread = command("thread", "show a conversation as a tree")
+    thread.add_argument("action", choices=["show"])
+    thread.add_argument("name", metavar="ID|MSG")
+    held = command("quarantine", "messages that could not be taken: why, and the way back")
+    held.add_argument("action", choices=["list", "show", "retry", "dismiss"])
+    held.add_argument("messages", nargs="*", metavar="MSG", help="raw hash (a start of 8 or more), msg_id or uid")
+    held.add_argument("--all", action="store_true", help="retry or dismiss all of them")
+    command("unclustered", "messages whose text could not be read and that are in no thread")
+    schema = command("schema", "print the JSON Schema of the files that atlas-extract writes")
+    schema.add_argument("name", nargs="?", default="email", help="email, thread, report, quarantine, candidate, merges")
+    stage = command("stage", "run one stage on JSON Lines (standard input to standard output)", json_output=False)
+    stage.add_argument("name", choices=["decode", "dequote", "thread", "entities", "intent"])
+    stage.add_argument("--timing", action="store_true", help="add `ms`, the time inside the stage")
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, default: str, group: argparse._ArgumentGroup | None = None, *, json_output: bool = True) -> None:
+    add = (group or parser).add_argument
+    add("--state", metavar="DIR", default=default, help="state folder (default: `state` of the configuration)")
+    add("--config", metavar="FILE", default=default, help="configuration file (default: ./atlas.toml, else the user's)")
+    if json_output:
+        add("--json", action="store_true", default=default, help="print JSON on standard output")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if (shadow := _shadowing_file()) is not None:
+        print(
+            f"atlas-extract: {shadow} hides a package of atlas-extract; rename it, or install atlas-extract in an "
+            "environment of its own (pipx or venv)",
+            file=sys.stderr,
+        )
+        return EXIT_USAGE
+    options = build_parser().parse_args(arguments)
+    for name in ("state", "config", "json"):
+        if not hasattr(options, name):
+            setattr(options, name, None)
+    from models.errors import AtlasError, MailboxBusy, Transient, UsageError
+
+    try:
+        return _dispatch(options)
+    except AtlasError as error:
+        print(f"atlas-extract: {error.detail}", file=sys.stderr)
+        if error.remedy:
+            print(f"  {error.remedy}", file=sys.stderr)
+        if isinstance(error, MailboxBusy):
+            return EXIT_BUSY
+        return 2 if isinstance(error, Transient) else EXIT_USAGE if isinstance(error, UsageError) else 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(options: argparse.Namespace) -> int:
+    if options.version:
+        from flows.show import print_versions
+
+        return print_versions()
+    if options.command is None:
+        from flows.start import start_run
+
+        return start_run(options)
+    if options.command == "stage":
+        from flows.probes import run_probe
+
+        return run_probe(options)
+    if options.command == "schema":
+        from models.schema import print_schema
+
+        return print_schema(options.name)
+    from flows import show
+
+    return show.COMMANDS[options.command](options)
+
+
+def _shadowing_file() -> str | None:
+    """Return the file that hides one of our packages (their names are plain words), or None."""
+    import importlib.util
+
+    home = Path(__file__).resolve().parent.parent
+    for name in _PLAIN_NAMES:
+        spec = importlib.util.find_spec(name)
+        origin = spec.origin if spec else None
+        if origin is not None and origin != "namespace" and Path(origin).resolve().parent.parent != home:
+            return origin
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,386 @@
+"""The pipeline driver: one run over some sources, from listing to the balance. It knows no executor's inside."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+import uuid
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+from sqlalchemy import func, select
+
+from flows.balance import count_outcomes
+from flows.batch import FetchKey, batch_ref, run_batch
+from flows.derive import Deriver
+from flows.listing import KnownInLedger, outside
+from flows.request import RunRequest
+from flows.settle import settle_people
+from models.base import parse_time
+from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
+from models.errors import AtlasError, Transient
+from models.report import Report, ThreadCounts
+from models.thread import GUESSES
+from stages.fetch import open_source
+from stages.fetch.config import policy_of as fetch_policy
+from stages.fetch.source import Item
+from stages.thread import withdraw
+from storage import quarantine, schema, work
+from storage.leases import Lease, take_lease
+from storage.ledger import chunks, last_change
+from storage.runs import RunLock, begin_run, dead_runs, finish_run
+from storage.thread_index import LedgerThreadIndex, unsettled
+from storage.workspace import Workspace
+
+MESSAGE_STAGES = ("decode", "dequote", "thread", "entities", "intent")
+_WAVE = 25  # batches between two settlings
+_THREADS_PER_BATCH = 100
+_ALONE = 3  # runs that died with only this message in flight: it is to blame
+
+
+class Executor(Protocol):
+    """Runs a stage on a batch, somewhere; safe to call from several threads."""
+
+    lanes: int
+
+    def warm(self) -> None: ...
+    def run(self, stage: str, ref: BatchRef) -> BatchOut: ...
+    def stop(self) -> None: ...
+
+
+class Progress(Protocol):
+    """Told what happens, to show it to a person."""
+
+    def listed(self, count: int) -> None: ...
+    def finished(self, count: int, quarantined: int) -> None: ...
+    def phase(self, name: str) -> None: ...
+
+
+class Stopped(Exception):
+    """The user or the system asked the run to stop; everything is durable."""
+
+
+@dataclass
+class _Tally:
+    """What the batches of a run reported, summed."""
+
+    cached: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, out: BatchOut) -> None:
+        with self.lock:
+            self.cached[out.stage] += out.cached
+            self.seconds[out.stage] += out.seconds
+            if out.stage not in ("fetch", "normalize"):
+                self.calls[out.stage] += len(out.ok) + len(out.quarantined) - out.cached
+            self.unreadable += out.unreadable
+
+
+class Run:
+    """One run of the pipeline over a workspace. `execute` returns the report; it raises only UsageError and
+    MailboxBusy (nothing was done then)."""
+
+    def __init__(self, workspace: Workspace, request: RunRequest, executor: Executor, progress: Progress) -> None:
+        self.workspace = workspace
+        self.request = request
+        self.executor = executor
+        self.progress = progress
+        self.run_id = f"run-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
+        url = workspace.settings.ledger_url
+        self.ref = RunRef(state=str(workspace.state), run_id=self.run_id, ledger_url=url)
+        self.deriver = Deriver(workspace)
+        self.tally = _Tally()
+        self.listed = array("q")  # ids of the locations that the sources listed in this run
+        self.report = Report(run_id=self.run_id, started_at="")
+        self._stop = threading.Event()
+
+    def stop(self, reason: str) -> None:
+        """Ask the run to stop at the next safe point."""
+        self.report.stopped = reason
+        self._stop.set()
+
+    def execute(self) -> Report:
+        began = time.monotonic()
+        workspace = self.workspace
+        lock = RunLock(workspace.state, self.run_id)
+        leases: list[Lease] = []
+        try:
+            for account in sorted(self.request.sources):
+                leases.append(take_lease(workspace.state, workspace.ledger, account, self.run_id))
+            started = begin_run(
+                workspace.ledger, self.run_id, workspace.settings, workspace.curated, workspace.sources
+            )
+            self.report.started_at = started
+            with workspace.ledger.read() as connection:
+                first_change = last_change(connection)
+            try:
+                with _signals(self):
+                    self._pipeline()
+            except Stopped:
+                pass
+            except Transient as error:
+                self.report.stopped = f"{error.detail} ({error.remedy})" if error.remedy else error.detail
+            self._balance(first_change, began)
+        finally:
+            self.executor.stop()
+            for lease in leases:
+                with contextlib.suppress(AtlasError):
+                    lease.release()
+            lock.release()
+        return self.report
+
+    # ---- the pipeline -------------------------------------------------------------------------------
+
+    def _pipeline(self) -> None:
+        self.executor.warm()
+        self.workspace.publisher.start()
+        self._take_up()
+        with ThreadPoolExecutor(self.executor.lanes, thread_name_prefix="lane") as lanes:
+            batches = 0
+            running: set[Future[None]] = set()
+            try:
+                for raws in self._batches():
+                    self._check()
+                    running.add(lanes.submit(self._message_stages, raws))
+                    batches += 1
+                    if len(running) > self.executor.lanes:
+                        running = self._some(running)
+                    if batches % _WAVE == 0:
+                        running = self._all(running)
+                        self._settle(lanes)
+                self._all(running)
+                self._settle(lanes)
+            except BaseException:
+                self._stop.set()
+                raise
+        self.progress.phase("people")
+        with self.workspace.ledger.write() as connection:
+            quarantine_files = work.to_refresh(connection)
+            quarantine.refresh(connection, quarantine_files)
+            work.set_status(connection, quarantine_files, "held")
+        if self._changed():
+            settle_people(self.deriver)
+        self.workspace.publisher.publish()
+
+    def _changed(self) -> bool:
+        """Return whether this run settled a thread (people and customers may have changed then)."""
+        return self.tally.seconds["normalize"] > 0 or not (self.workspace.state / "customers").exists()
+
+    def _take_up(self) -> None:
+        """Take up what earlier runs left: suspects of crashed ones, quarantine of older versions."""
+        dead = dead_runs(self.workspace.ledger, self.workspace.state)
+        with self.workspace.ledger.write() as connection:
+            work.collect_suspects(connection, dead)
+            work.retry_changed(connection, self.deriver.signatures)
+
+    def _batches(self) -> Iterator[list[str]]:
+        """Fetch what is new and yield batches of raw hashes that want work: first those left over, then new ones."""
+        size = self.workspace.settings.pipeline.batch_size
+        with self.workspace.ledger.read() as connection:
+            left = work.pending(connection, self.deriver.signature)
+            suspects = work.suspects(connection)
+        given: set[str] = set()
+        yield from self._portions(left, suspects, given, size)
+        if self.request.sources:
+            self.progress.phase("fetch")
+        for account, path in sorted(self.request.sources.items()):
+            for raws in self._fetch(account, path, size):
+                yield from self._portions(raws, suspects, given, size)
+
+    def _portions(
+        self, raws: Sequence[str], suspects: dict[str, int], given: set[str], size: int
+    ) -> Iterator[list[str]]:
+        fresh = [raw for raw in dict.fromkeys(raws) if raw not in given]
+        given.update(fresh)
+        for raw in [raw for raw in fresh if raw in suspects]:
+            if suspects[raw] >= _ALONE:
+                self._blame(raw)
+            else:
+                yield [raw]
+        yield from chunks([raw for raw in fresh if raw not in suspects], size)
+
+    def _fetch(self, account: str, path: str, size: int) -> Iterator[list[str]]:
+        """List one source, fetch what is new in it, and yield the hashes of messages that want work."""
+        workspace = self.workspace
+        source = open_source(path, account, fetch_policy(workspace.settings, workspace.curated))
+        known = KnownInLedger(workspace.ledger, account)
+        left = self.request.limit
+        try:
+            for listing in source.listing(known, size):
+                self._check()
+                self.tally.unreadable += [Unreadable(path=one.path, reason=one.reason) for one in listing.unreadable]
+                fresh, seen = known.split(listing.items)
+                if self.request.bounded:
+                    seen = known.inside(seen, self.request)
+                    skipped = set(outside(source, fresh, self.request, self.deriver.policies.decode))
+                    fresh = [item for item in fresh if item.uid not in skipped]
+                if left is not None:
+                    fresh = fresh[:left]
+                    left -= len(fresh)
+                self.listed.extend(seen)
+                self.progress.listed(len(seen) + len(fresh))
+                self.progress.finished(len(seen), 0)
+                keys = [FetchKey(item=item) for item in fresh]
+                if left is None and not self.request.bounded:
+                    keys += [FetchKey(cursor_of=f, cursor=stamp) for f, stamp in sorted(listing.containers.items())]
+                if keys:
+                    yield self._fetch_batch(account, keys, fresh, known)
+                if left is not None and left <= 0:
+                    break
+        finally:
+            source.close()
+
+    def _fetch_batch(
+        self, account: str, keys: Sequence[FetchKey], items: Sequence[Item], known: KnownInLedger
+    ) -> list[str]:
+        packed = [msgspec.json.encode(key).decode() for key in keys]
+        out = run_batch("fetch", batch_ref("fetch", self.ref, packed, account))
+        self.tally.add(out)
+        ids, raws = known.stored(items)
+        self.listed.extend(ids)
+        with self.workspace.ledger.read() as connection:
+            open_ = set(work.still_open(connection, raws))
+        self.progress.finished(len(raws) - len(open_), 0)
+        return [raw for raw in raws if raw in open_]
+
+    def _message_stages(self, raws: list[str]) -> None:
+        """Take one batch through the stages that see one message alone, and through threading."""
+        ref = batch_ref("batch", self.ref, raws)
+        with self.workspace.ledger.write() as connection:
+            work.note_inflight(connection, self.run_id, ref.batch_id, "message", raws)
+        keys = list(raws)
+        for stage in MESSAGE_STAGES:
+            self._check()
+            out = self.executor.run(stage, batch_ref(stage, self.ref, keys))
+            self.tally.add(out)
+            lost = {failure.key for failure in out.quarantined}
+            keys = [key for key in keys if key not in lost]
+        with self.workspace.ledger.write() as connection:
+            work.clear_inflight(connection, self.run_id, ref.batch_id)
+            work.acquit(connection, raws)
+        self.progress.finished(len(raws), len(raws) - len(keys))
+
+    def _settle(self, lanes: ThreadPoolExecutor) -> None:
+        """Settle and publish every thread that changed, until none is left."""
+        self.progress.phase("normalize")
+        while True:
+            with self.workspace.ledger.read() as connection:
+                threads = unsettled(connection)
+            if not threads:
+                return
+            running = set()
+            for part in chunks([str(surrogate) for surrogate in threads], _THREADS_PER_BATCH):
+                self._check()
+                running.add(lanes.submit(self._normalize, part))
+                if len(running) > self.executor.lanes:
+                    running = self._some(running)
+            self._all(running)
+
+    def _normalize(self, threads: list[str]) -> None:
+        self._check()
+        self.tally.add(self.executor.run("normalize", batch_ref("normalize", self.ref, threads)))
+
+    def _some(self, running: set[Future[None]]) -> set[Future[None]]:
+        """Wait until a batch is done; returns those that still run. Raises what a batch raised."""
+        from concurrent.futures import FIRST_COMPLETED
+
+        done, rest = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        return rest
+
+    def _all(self, running: set[Future[None]]) -> set[Future[None]]:
+        done, rest = wait(running, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        return self._all(rest) if rest else set()
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def _blame(self, raw: str) -> None:
+        failure = Quarantined(
+            key=raw,
+            stage="decode",
+            kind="defect",
+            detail=f"{_ALONE} runs died while they worked on this message alone",
+            remedy="report this as a bug of atlas-extract; `quarantine retry` tries it once more",
+        )
+        hold_killed(self.workspace, self.deriver, self.run_id, failure)
+
+    # ---- the balance --------------------------------------------------------------------------------
+
+    def _balance(self, first_change: int, began: float) -> None:
+        report, tally = self.report, self.tally
+        report.cached = {stage: count for stage, count in sorted(tally.cached.items()) if count}
+        report.stages = {stage: round(seconds, 3) for stage, seconds in sorted(tally.seconds.items())}
+        report.stage_calls = {stage: count for stage, count in sorted(tally.calls.items()) if count}
+        report.unreadable = sorted(tally.unreadable, key=lambda one: one.path)
+        try:
+            with self.workspace.ledger.read() as connection:
+                count_outcomes(connection, report, self.listed, first_change)
+                report.threads = self._thread_counts(connection, report.started_at)
+            report.seconds = round(time.monotonic() - began, 3)
+            report.balance()
+            finish_run(self.workspace.ledger, self.workspace.state, report)
+        except (Transient, OSError) as error:
+            report.stopped = report.stopped or f"the report could not be kept: {error}"
+            report.seconds = round(time.monotonic() - began, 3)
+            report.balance()
+
+    def _thread_counts(self, connection, started: str) -> ThreadCounts:  # type: ignore[no-untyped-def]
+        thread, redirect, record = schema.thread.c, schema.redirect.c, schema.record.c
+        since = parse_time(started).isoformat(timespec="microseconds")
+        renamed = dict(
+            connection.execute(
+                select(redirect.reason, func.count()).where(redirect.at >= since).group_by(redirect.reason)
+            ).all()
+        )
+        new = select(func.count()).where(thread.created_by == self.run_id, thread.public_id.is_not(None))
+        guessed = select(func.count()).where(record.method.in_(sorted(GUESSES)))
+        return ThreadCounts(
+            new=connection.execute(new).scalar_one(),
+            merged=renamed.get("merged", 0),
+            rekeyed=renamed.get("rekeyed", 0),
+            guessed_links=connection.execute(guessed).scalar_one(),
+        )
+
+
+def hold_killed(workspace: Workspace, deriver: Deriver, run_id: str, failure: Quarantined) -> None:
+    """Quarantine a message on behalf of a worker that it killed."""
+    with workspace.ledger.write() as connection:
+        quarantine.hold(connection, [failure], deriver.signatures)
+        withdraw([failure.key], LedgerThreadIndex(connection, run_id), deriver.policies.thread)
+
+
+@contextlib.contextmanager
+def _signals(run: Run) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM stop the run at a safe point; a second one ends the process as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {}
+
+    def handle(number: int, _frame: object) -> None:
+        run.stop(f"stopped by {signal.Signals(number).name}")
+        for known, handler in before.items():
+            signal.signal(known, handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,377 @@
+"""Settle: from a thread's members to the files that shall be there. Pure per thread, written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+import stages
+from flows.derive import Deriver
+from models.base import digest, utc_key
+from models.email import Email, Location, Version
+from models.message import Entities
+from models.report import CandidateFile
+from models.thread import GUESSES, Link, Node, SoftEdge, ThreadFile, ThreadMember
+from stages.entities.merge import Sighting, propose_merges
+from stages.entities.thread import relate_thread
+from stages.normalize import EmailParts, compose_email, render_email, render_record
+from stages.thread import Conversation, ThreadRecord, settle
+from storage import quarantine, schema
+from storage.files import WantedFile, want, want_all
+from storage.ledger import chunks, upsert
+from storage.names import candidate_path, email_path, thread_path
+from storage.thread_index import LedgerThreadIndex, rename_thread
+from storage.work import acquit, finish, generations
+
+_SAMPLE = 20  # people and subjects that a candidate file names
+
+
+@dataclass
+class _Snapshot:
+    """What the ledger says of some threads at one moment."""
+
+    revisions: dict[int, int]
+    nodes: dict[int, list[Node]] = field(default_factory=dict)
+    edges: list[SoftEdge] = field(default_factory=list)
+    generations: dict[str, int] = field(default_factory=dict)
+    locations: dict[str, list[Location]] = field(default_factory=dict)
+
+
+@dataclass
+class _Settled:
+    """One thread, ready to be wanted."""
+
+    conversation: Conversation
+    emails: list[tuple[ThreadRecord, Link, Email]]
+    entities: list[Entities]
+
+
+def settle_threads(deriver: Deriver, threads: Iterable[int]) -> tuple[list[int], list[str]]:
+    """Settle threads; returns those that are settled, and the paths whose wanted files changed.
+
+    A thread that changed meanwhile, or that lost a member to quarantine here, stays unsettled.
+    """
+    snapshot = _read(deriver, sorted(threads))
+    settled: dict[int, _Settled] = {}
+    for surrogate, nodes in snapshot.nodes.items():
+        done = _settle_one(deriver, nodes, snapshot)
+        if done is not None:
+            settled[surrogate] = done
+    with deriver.workspace.ledger.write() as connection:
+        return _write(connection, deriver, snapshot, settled)
+
+
+def _read(deriver: Deriver, threads: Sequence[int]) -> _Snapshot:
+    with deriver.workspace.ledger.read() as connection:
+        index = LedgerThreadIndex(connection)
+        rows = [
+            row
+            for part in chunks(threads)
+            for row in connection.execute(
+                select(schema.thread.c.id, schema.thread.c.revision).where(schema.thread.c.id.in_(part))
+            )
+        ]
+        snapshot = _Snapshot(revisions={surrogate: revision for surrogate, revision in rows})
+        nodes = index.of_threads(threads)
+        homes = index.threads(node.raw for node in nodes)
+        for node in nodes:
+            snapshot.nodes.setdefault(homes[node.raw], []).append(node)
+        raws = [node.raw for node in nodes]
+        snapshot.edges = index.soft_edges(raws)
+        snapshot.generations = generations(connection, raws)
+        snapshot.locations = quarantine.locations_of(connection, raws)
+    return snapshot
+
+
+def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) -> _Settled | None:
+    dates = {}
+    for node in nodes:
+        known = [place.internal_date for place in snapshot.locations.get(node.raw, []) if place.internal_date]
+        if known:
+            dates[node.raw] = utc_key(min(known)) or ""
+    own = {node.raw for node in nodes}
+    conversation = settle(nodes, [edge for edge in snapshot.edges if edge.child in own], dates)
+    raws = [record.best.raw for record in conversation.records]
+    decoded, dequoted = deriver.decoded(raws), deriver.dequoted(raws)
+    found, intents = deriver.entities(raws), deriver.intents(raws)
+    if any(raw not in intents or raw not in found for raw in raws):
+        return None
+    related = relate_thread([(record.key, found[record.best.raw]) for record in conversation.records])
+    version = stages.extraction_version()
+    emails = []
+    for record, link, entities in zip(conversation.records, conversation.links, related, strict=True):
+        raw = record.best.raw
+        parts = EmailParts(
+            decoded=decoded[raw],
+            dequoted=dequoted[raw],
+            entities=entities,
+            intent=intents[raw],
+            link=link,
+            key=record.key,
+            thread_id=conversation.thread_id,
+            subject_normalized=record.best.subject,
+            content_hash=record.best.content_hash,
+            locations=_places(record, snapshot),
+            copies=_versions(record),
+            extraction_version=version,
+        )
+        email = deriver.attempt("normalize", raw, lambda parts=parts: compose_email(parts, deriver.policies.normalize))
+        if email is None:
+            return None
+        emails.append((record, link, email))
+    return _Settled(conversation, emails, related)
+
+
+def _places(record: ThreadRecord, snapshot: _Snapshot) -> list[Location]:
+    places = [place for copy in record.copies for place in snapshot.locations.get(copy.raw, [])]
+    return sorted(places, key=lambda place: (place.account, place.folder, place.uid))
+
+
+def _versions(record: ThreadRecord) -> list[Version]:
+    pairs = {(copy.content_hash, copy.received) for copy in record.copies}
+    return [
+        Version(content_hash=content, received=received)
+        for content, received in sorted(pairs, key=lambda pair: (pair[1] or "", pair[0]))
+    ]
+
+
+def _write(
+    connection: Connection, deriver: Deriver, snapshot: _Snapshot, settled: dict[int, _Settled]
+) -> tuple[list[int], list[str]]:
+    current = {
+        surrogate: (revision, public_id)
+        for part in chunks(sorted(snapshot.revisions))
+        for surrogate, revision, public_id in connection.execute(
+            select(schema.thread.c.id, schema.thread.c.revision, schema.thread.c.public_id).where(
+                schema.thread.c.id.in_(part)
+            )
+        )
+    }
+    valid = [
+        surrogate
+        for surrogate, revision in sorted(snapshot.revisions.items())
+        if current.get(surrogate, (None, None))[0] == revision
+        and (surrogate in settled or surrogate not in snapshot.nodes)
+    ]
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    files: dict[str, Sequence[WantedFile]] = {}
+    raws: list[str] = []
+    for surrogate in valid:
+        done = settled.get(surrogate)
+        files[f"thread:{surrogate}"] = _files(done, now[:19] + "+00:00") if done else []
+        if done:
+            raws += [copy.raw for record in done.conversation.records for copy in record.copies]
+    _rename(connection, valid, settled, {key: value[1] for key, value in current.items()}, now)
+    _store_records(connection, valid, settled)
+    changed = want_all(connection, files)
+    changed += quarantine.release(connection, raws)
+    for surrogate in valid:
+        done = settled.get(surrogate)
+        connection.execute(
+            update(schema.thread)
+            .where(schema.thread.c.id == surrogate)
+            .values(
+                settled=snapshot.revisions[surrogate], public_id=done.conversation.thread_id if done else None
+            )
+        )
+    finish(connection, {raw: snapshot.generations[raw] for raw in raws if raw in snapshot.generations}, deriver.signature)
+    acquit(connection, raws)
+    return valid, changed
+
+
+def _files(done: _Settled, now: str) -> list[WantedFile]:
+    files = []
+    members = []
+    for record, link, email in done.emails:
+        path = email_path(utc_key(email.internal_date or email.sent_at), email.thread_id, record.key)
+        files.append(WantedFile(path, *render_email(email, now)))
+        members.append(
+            ThreadMember(
+                msg_id=record.key,
+                date=record.date,
+                sender=email.from_.email if email.from_ else "",
+                subject=email.subject,
+                path=path,
+                parent=link.parent,
+                method=link.method,
+                score=link.score,
+                reason=link.reason,
+                guess=link.method in GUESSES,
+            )
+        )
+    conversation = done.conversation
+    dates = [record.date for record in conversation.records if record.date]
+    people = {
+        party.email
+        for _, _, email in done.emails
+        for party in [email.from_, *email.to, *email.cc]
+        if party is not None and party.email
+    }
+    thread = ThreadFile(
+        thread_id=conversation.thread_id,
+        subject=conversation.subject,
+        first_date=min(dates, default=None),
+        last_date=max(dates, default=None),
+        participants=sorted(people),
+        members=members,
+    )
+    files.append(WantedFile(thread_path(conversation.thread_id), digest(thread), render_record(thread)))
+    return files
+
+
+def _rename(
+    connection: Connection,
+    valid: Sequence[int],
+    settled: dict[int, _Settled],
+    public: dict[int, str | None],
+    now: str,
+) -> None:
+    """Keep the old ids of threads resolvable: of those that got an earlier root, and of those merged away."""
+    table = schema.thread.c
+    for surrogate in valid:
+        done = settled.get(surrogate)
+        if done is None:
+            continue
+        new = done.conversation.thread_id
+        connection.execute(delete(schema.redirect).where(schema.redirect.c.old == new))
+        old = public.get(surrogate)
+        if old and old != new:
+            in_use = connection.execute(select(table.id).where(table.public_id == old, table.id != surrogate)).first()
+            if in_use is None:
+                rename_thread(connection, old, new, "rekeyed", now)
+        for merged in _merged_into(connection, surrogate, done):
+            if merged != new:
+                rename_thread(connection, merged, new, "merged", now)
+
+
+def _merged_into(connection: Connection, surrogate: int, done: _Settled) -> list[str]:
+    """Return public ids of threads whose records are all here now."""
+    keys = [record.key for record in done.conversation.records]
+    former: set[int] = set()
+    for part in chunks(keys):
+        former.update(
+            connection.scalars(
+                select(schema.record.c.thread).where(schema.record.c.key.in_(part), schema.record.c.thread != surrogate)
+            )
+        )
+    ids = []
+    for other in sorted(former):
+        if connection.execute(select(schema.node.c.raw).where(schema.node.c.thread == other).limit(1)).first() is None:
+            public = connection.execute(select(schema.thread.c.public_id).where(schema.thread.c.id == other)).scalar()
+            if public:
+                ids.append(public)
+    return ids
+
+
+def _store_records(connection: Connection, valid: Sequence[int], settled: dict[int, _Settled]) -> None:
+    for part in chunks(valid):
+        connection.execute(delete(schema.record).where(schema.record.c.thread.in_(part)))
+        connection.execute(delete(schema.sighting).where(schema.sighting.c.thread.in_(part)))
+    records, sightings, owners = [], [], {}
+    for surrogate in valid:
+        done = settled.get(surrogate)
+        if done is None:
+            continue
+        for (record, link, email), entities in zip(done.emails, done.entities, strict=True):
+            records.append(
+                {
+                    "key": record.key,
+                    "thread": surrogate,
+                    "raw": record.best.raw,
+                    "path": email_path(utc_key(email.internal_date or email.sent_at), email.thread_id, record.key),
+                    "location": None,
+                    "method": link.method,
+                    "unclustered": email.unclustered,
+                }
+            )
+            owners.update((copy.raw, record.key) for copy in record.copies)
+            sightings += _sightings(surrogate, record, email, entities)
+    _choose_locations(connection, records)
+    upsert(connection, schema.record, records)
+    upsert(connection, schema.sighting, sightings)
+    for raw, key in sorted(owners.items()):
+        connection.execute(update(schema.node).where(schema.node.c.raw == raw).values(record=key))
+
+
+def _choose_locations(connection: Connection, records: list[dict[str, object]]) -> None:
+    """Set for each record the location that counts as the message: the first place of its best copy."""
+    table = schema.location.c
+    first: dict[str, tuple[tuple[str, str, str], int]] = {}
+    for part in chunks([row["raw"] for row in records]):
+        query = select(table.raw, table.account, table.folder, table.uid, table.id).where(table.raw.in_(part))
+        for raw, account, folder, uid, number in connection.execute(query):
+            rank = ((account, folder, uid), number)
+            if raw not in first or rank < first[raw]:
+                first[raw] = rank
+    for row in records:
+        place = first.get(str(row["raw"]))
+        row["location"] = place[1] if place else None
+
+
+def _sightings(surrogate: int, record: ThreadRecord, email: Email, entities: Entities) -> list[dict[str, object]]:
+    domains = {address.email: candidate.domain for candidate in entities.candidates for address in candidate.people}
+    rows = {}
+    for person in entities.people:
+        if person.role == "mention" or not person.email:
+            continue
+        rows[(person.email, person.name)] = {
+            "record": record.key,
+            "email": person.email,
+            "name": person.name,
+            "thread": surrogate,
+            "internal": person.internal,
+            "domain": domains.get(person.email),
+            "date": record.date,
+            "subject": email.subject_normalized,
+        }
+    return list(rows.values())
+
+
+def settle_people(deriver: Deriver) -> list[str]:
+    """Bring the merge proposals and the customer candidates up to date; returns the changed paths."""
+    with deriver.workspace.ledger.write() as connection:
+        rows = connection.execute(select(schema.sighting)).all()
+        curated = deriver.workspace.curated
+        by_person: dict[tuple[str, str], Sighting] = {}
+        by_domain: dict[str, list[tuple[str, str, str, str, str]]] = {}
+        for row in rows:
+            person = by_person.setdefault(
+                (row.email, row.name), Sighting(email=row.email, name=row.name, messages=[], internal=row.internal)
+            )
+            person.messages.append(row.record)
+            if row.domain:
+                who = f"{row.name} <{row.email}>" if row.name else row.email
+                by_domain.setdefault(row.domain, []).append((row.date or "~", row.record, who, row.subject, row.email))
+        for person in by_person.values():
+            person.messages.sort()
+        proposals = propose_merges(
+            [by_person[key] for key in sorted(by_person)], curated.not_same, curated.aliases
+        )
+        files: dict[str, Sequence[WantedFile]] = {"merges": []}
+        if proposals:
+            data = render_record(proposals)
+            files["merges"] = [WantedFile("people/_to_merge.json", digest(proposals), data)]
+        changed = want_all(connection, files)
+        candidates = [_candidate(domain, sorted(seen)) for domain, seen in sorted(by_domain.items())]
+        changed += want(
+            connection,
+            "candidates",
+            [WantedFile(candidate_path(one.domain), digest(one), render_record(one)) for one in candidates],
+        )
+    return changed
+
+
+def _candidate(domain: str, seen: Sequence[tuple[str, str, str, str, str]]) -> CandidateFile:
+    first = seen[0][0]
+    return CandidateFile(
+        domain=domain,
+        first_seen=None if first == "~" else first,
+        messages=len({record for _, record, *_ in seen}),
+        people=list(dict.fromkeys(who for _, _, who, _, _ in seen))[:_SAMPLE],
+        subjects=list(dict.fromkeys(subject for _, _, _, subject, _ in seen if subject))[:_SAMPLE],
+    )
+
+

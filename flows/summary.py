@@ -1,0 +1,66 @@
+"""The balance sheet of a run, for a person."""
+
+from __future__ import annotations
+
+from models.report import QuarantineFile, Report
+
+_OUTCOMES = ("written", "unchanged", "duplicate", "quarantined", "pending")
+
+
+def balance_sheet(report: Report) -> str:
+    """Return the balance as text: the equation, what changed, what is a guess, what to look at."""
+    lines = [f"run {report.run_id}: {report.seen} seen in {report.seconds:.1f} s"]
+    width = max(len(name) for name in _OUTCOMES)
+    for name in _OUTCOMES:
+        count = getattr(report, name)
+        note = _note(report, name)
+        lines.append(f"  {name:<{width}}  {count:>7}{note}")
+    lines.append(f"  {'':<{width}}  {'-' * 7}")
+    sign = "balanced" if report.balanced else "NOT BALANCED: please report this as a bug"
+    total = sum(getattr(report, name) for name in _OUTCOMES)
+    lines.append(f"  {'':<{width}}  {total:>7}  {sign}")
+    threads = report.threads
+    lines.append(
+        f"  threads: {threads.new} new, {threads.merged} merged, {threads.rekeyed} with a new id; "
+        f"{threads.guessed_links} links are guesses; {report.rewritten} older messages rewritten"
+    )
+    for one in report.unreadable[:10]:
+        lines.append(f"  unreadable: {one.path}: {one.reason}")
+    if len(report.unreadable) > 10:
+        lines.append(f"  … and {len(report.unreadable) - 10} more unreadable (see the report)")
+    if report.stopped:
+        lines.append(f"  stopped: {report.stopped}")
+        lines.append("  nothing is lost: run the same command again to go on")
+    elif report.pending:
+        lines.append("  some mail is stored but not finished: run the same command again to go on")
+    if report.quarantined > report.dismissed:
+        lines.append("  see why: atlas-extract quarantine list")
+    return "\n".join(lines)
+
+
+def _note(report: Report, name: str) -> str:
+    if name == "quarantined" and report.quarantine_kinds:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.quarantine_kinds.items()))
+        dismissed = f", {report.dismissed} dismissed" if report.dismissed else ""
+        return f"  ({kinds}{dismissed})"
+    if name == "duplicate" and report.duplicate:
+        return "  (copies of a message that is there once)"
+    return ""
+
+
+def quarantine_sentence(row: QuarantineFile) -> str:
+    """Return in plain words why a message is held and what to do."""
+    places = ", ".join(f"{place.account}: {place.uid}" for place in row.locations) or "no known place"
+    times = "once" if row.tries == 1 else f"{row.tries} times"
+    lines = [
+        f"{row.raw}",
+        f"  found as   {places}",
+        f"  held since {row.first_seen}, tried {times}",
+        f"  why        {row.detail} ({row.kind}, in {row.stage})",
+    ]
+    if row.remedy:
+        lines.append(f"  remedy     {row.remedy}")
+    if row.traceback:
+        lines.append("  traceback")
+        lines += [f"    {line}" for line in row.traceback.splitlines()]
+    return "\n".join(lines)

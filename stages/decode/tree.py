@@ -1,0 +1,248 @@
+"""The MIME tree (RFC 2045-2049), split by offsets over one buffer: no recursion, no copies, capped.
+
+The standard library's parser recurses once per level and tests every line against every open boundary, so
+a small hostile message stops it; here the outermost boundary is searched first and each level is one
+forward search, with the caps on parts and depth checked while the tree grows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+from models.errors import ResourceLimit
+from models.message import Repair
+from stages.decode.config import DecodePolicy
+from stages.decode.headers import Headers, read_headers
+from stages.decode.params import filename_of, media_type, parameters
+from stages.decode.transfer import encoding_of, undo_transfer
+from stages.decode.words import header_text
+
+_GUESS = re.compile(rb"^--([!-~][ -~]{3,69}?)[ \t]{0,20}\r?\n(?=[Cc]ontent-)", re.MULTILINE)
+NESTED = frozenset({"message/rfc822", "message/global", "message/news"})
+_MAX_REPAIRS = 100
+_LONGEST_TAIL = 200  # bytes of white space that may follow a delimiter
+
+
+class Part:
+    """One node: a leaf with bytes, a multipart with children, or a nested message with one child."""
+
+    __slots__ = (
+        "_payload",
+        "children",
+        "depth",
+        "disposition",
+        "end",
+        "filename",
+        "headers",
+        "mime",
+        "params",
+        "parent",
+        "source",
+        "start",
+        "transfer",
+    )
+
+    def __init__(
+        self, source: bytes, start: int, end: int, headers: Headers, parent: Part | None, default: str
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.headers = headers
+        self.parent = parent
+        self.depth: int = parent.depth + 1 if parent is not None else 0
+        self.children: list[Part] = []
+        self.mime, self.params = media_type(headers.get("content-type"), default)
+        self.transfer = encoding_of(headers.ascii("content-transfer-encoding"))
+        raw = headers.get("content-disposition")
+        kind, values = parameters(header_text(raw)) if raw else ("", {})
+        self.disposition = kind.split()[0].lower() if kind.split() else None
+        self.filename = filename_of(values, self.params) if (raw or self.params) else None
+        self._payload: bytes | None = None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether this is a nested message whose root is the one child."""
+        return self.mime in NESTED and len(self.children) == 1
+
+    @property
+    def is_multipart(self) -> bool:
+        return bool(self.children) and not self.is_message
+
+    @property
+    def content_id(self) -> str | None:
+        value = self.headers.ascii("content-id").strip("<> ")
+        return value or None
+
+    def payload(self) -> bytes:
+        """Return the bytes with the transfer encoding undone."""
+        if self._payload is None:
+            data = self.source[self.start : self.end]
+            self._payload = undo_transfer(data, self.transfer) if self.transfer else data
+        return self._payload
+
+    def walk(self) -> Iterator[Part]:
+        """Yield this part and everything below it in document order."""
+        stack = [self]
+        while stack:
+            part = stack.pop()
+            yield part
+            stack.extend(reversed(part.children))
+
+    def leaves(self) -> Iterator[Part]:
+        """Yield the leaves below this part in document order, inside nested messages too."""
+        return (part for part in self.walk() if not part.children)
+
+
+def parse_tree(data: bytes, policy: DecodePolicy) -> tuple[Part, list[Repair]]:
+    """Return the root part of a message and what had to be mended.
+
+    Raises ResourceLimit for more than `policy.max_parts` parts or `policy.max_depth` levels.
+    """
+    repairs: list[Repair] = []
+    headers, body, odd = read_headers(data, 0, len(data), policy.max_header_chars, lenient=True)
+    _note_headers(headers, odd, repairs)
+    root = Part(data, body, len(data), headers, None, "text/plain")
+    count = 1
+    waiting = deque([root])
+    while waiting:
+        part = waiting.popleft()
+        _split(part, policy, repairs)
+        count += len(part.children)
+        if count > policy.max_parts:
+            raise ResourceLimit(
+                f"more than {policy.max_parts} MIME parts",
+                stage="decode",
+                remedy="look at the message by hand",
+            )
+        if part.children and part.depth + 1 > policy.max_depth:
+            raise ResourceLimit(
+                f"MIME parts nested more than {policy.max_depth} deep",
+                stage="decode",
+                remedy="look at the message by hand",
+            )
+        waiting.extend(part.children)
+    return root, repairs
+
+
+def _note_headers(headers: Headers, odd: list[str], repairs: list[Repair]) -> None:
+    for kind in odd:
+        if kind != "no_blank_line" or headers.fields:
+            repairs.append(Repair(kind=kind))
+    for name in headers.cut[:10]:
+        repairs.append(Repair(kind="header_cut", detail=name))
+
+
+def _split(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
+    """Give `part` its children, or make it a leaf that can be read."""
+    if part.mime in NESTED:
+        _open_nested(part, policy, repairs)
+    elif part.mime.startswith("multipart/"):
+        _open_multipart(part, policy, repairs)
+
+
+def _open_nested(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
+    source, start, end = part.source, part.start, part.end
+    if part.transfer:
+        source = part.payload()
+        start, end = 0, len(source)
+        _note(repairs, "encoded_message", f"{part.mime} in {part.transfer}")
+    while start < end and source[start] in b"\r\n":
+        start += 1
+    if source.startswith((b"From ", b">From "), start):
+        start = source.find(b"\n", start, end) + 1 or end
+    headers, body, _ = read_headers(source, start, end, policy.max_header_chars, lenient=True)
+    if not headers.fields:
+        part.mime = "text/plain" if start < end else part.mime
+        _note(repairs, "nested_without_headers", "read as text")
+        return
+    part.children = [Part(source, body, end, headers, part, "text/plain")]
+
+
+def _open_multipart(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
+    default = "message/rfc822" if part.mime == "multipart/digest" else "text/plain"
+    for boundary, kind in _boundaries(part):
+        spans = _spans(part.source, part.start, part.end, boundary, policy.max_parts)
+        if spans:
+            if kind:
+                _note(repairs, kind, part.mime)
+            part.children = [_child(part, span, policy, default) for span in spans]
+            return
+    if part.transfer:
+        source = part.payload()
+        if source != part.source[part.start : part.end]:
+            _note(repairs, "encoded_multipart", f"{part.mime} in {part.transfer}")
+            part.source, part.start, part.end, part.transfer = source, 0, len(source), ""
+            part._payload = None
+            _open_multipart(part, policy, repairs)
+            return
+    _note(repairs, "multipart_without_parts", f"{part.mime} read as text")
+    part.mime = "text/plain"
+
+
+def _boundaries(part: Part) -> Iterator[tuple[bytes, str | None]]:
+    """Yield boundaries to try, with the repair that each but the declared one stands for."""
+    declared = part.params.get("boundary", "").encode("utf-8", "surrogateescape")
+    if declared:
+        yield declared, None
+        tight = b" ".join(declared.split())
+        for form in (declared.strip(), tight, declared.replace(b"\t", b" "), tight.replace(b" ", b"")):
+            if form and form != declared:
+                yield form, "boundary_folded"
+    seen = _GUESS.search(part.source, part.start, part.end)
+    if seen and seen[1] != declared:
+        yield seen[1], "boundary_guessed"
+
+
+def _spans(source: bytes, start: int, end: int, boundary: bytes, max_parts: int) -> list[tuple[int, int]]:
+    """Return the spans between the delimiter lines of `boundary`; [] if there is none.
+
+    The line end in front of a delimiter belongs to it (RFC 2046 §5.1.1). A missing close delimiter ends
+    the last part at `end`.
+    """
+    spans: list[tuple[int, int]] = []
+    delimiter = b"--" + boundary
+    opened = -1
+    at = start
+    while len(spans) <= max_parts:
+        found = source.find(delimiter, at, end)
+        if found < 0:
+            break
+        at = found + len(delimiter)
+        if found != start and source[found - 1] != 10:
+            continue
+        stop = source.find(b"\n", found, end)
+        line_end = end if stop < 0 else stop
+        tail = source[at : min(line_end, at + _LONGEST_TAIL)]
+        if tail.strip(b" \t\r") not in {b"", b"--"}:
+            continue
+        at = line_end
+        if opened >= 0:
+            spans.append((opened, max(opened, _before_line_end(source, opened, found))))
+        opened = min(line_end + 1, end)
+        if tail.strip(b" \t\r") == b"--":
+            opened = -1
+            break
+    if opened >= 0 and len(spans) <= max_parts and source[opened:end].strip():
+        spans.append((opened, end))
+    return spans
+
+
+def _before_line_end(source: bytes, start: int, at: int) -> int:
+    if at > start and source[at - 1] == 10:
+        at -= 1
+    if at > start and source[at - 1] == 13:
+        at -= 1
+    return at
+
+
+def _child(parent: Part, span: tuple[int, int], policy: DecodePolicy, default: str) -> Part:
+    headers, body, _ = read_headers(parent.source, span[0], span[1], policy.max_header_chars)
+    return Part(parent.source, body, span[1], headers, parent, default)
+
+
+def _note(repairs: list[Repair], kind: str, detail: str) -> None:
+    if len(repairs) < _MAX_REPAIRS:
+        repairs.append(Repair(kind=kind, detail=detail))

@@ -1,0 +1,97 @@
+"""Header text: 8-bit values and encoded words (RFC 2047)."""
+
+from __future__ import annotations
+
+import binascii
+import re
+import unicodedata
+
+from stages.decode.charset import decode_bytes
+
+WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
+_Q = re.compile(rb"=([0-9A-Fa-f]{2})")
+_NOT_B64 = re.compile(r"[^A-Za-z0-9+/]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def header_text(value: bytes, hint: str | None = None) -> str:
+    """Return a raw value as text, its encoded words untouched; `hint` is the charset label to try for
+    8-bit values (most often that of the body)."""
+    if value.isascii():
+        return decode_bytes(value, None) if b"\x1b" in value else value.decode("ascii")
+    return decode_bytes(value, hint)
+
+
+def decoded_text(value: bytes | None, hint: str | None = None) -> str:
+    """Return an unstructured field (Subject …) fully decoded: one line, NFC, "" if absent."""
+    if not value:
+        return ""
+    return one_line(decode_words(header_text(value, hint)))
+
+
+def one_line(text: str) -> str:
+    """Return `text` in NFC on one line; a control character becomes a space."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return _CONTROL.sub(" ", text).strip()
+
+
+def decode_words(text: str) -> str:
+    """Return `text` with its encoded words decoded.
+
+    Neighbouring words of one charset and encoding are joined before the charset is undone, for many
+    senders cut inside a character. White space between two words is dropped (RFC 2047 §6.2).
+    """
+    if "=?" not in text:
+        return text
+    out: list[str] = []
+    run: list[str] = []
+    key = ("", "")
+    last = 0
+    for word in WORD.finditer(text):
+        between = text[last : word.start()]
+        charset = word[1].split("*", 1)[0].lower()
+        here = (charset, word[2].lower())
+        if last and not between.strip():
+            between = ""
+        if run and (between or here != key):
+            out.append(_decode_run(key, run))
+            run = []
+        out.append(between)
+        run.append(word[3])
+        key = here
+        last = word.end()
+    if run:
+        out.append(_decode_run(key, run))
+    out.append(text[last:])
+    return "".join(out)
+
+
+def _decode_run(key: tuple[str, str], payloads: list[str]) -> str:
+    charset, encoding = key
+    data = b"".join(map(_decode_q, payloads)) if encoding == "q" else _decode_b(payloads)
+    return decode_bytes(data, charset)
+
+
+def _decode_q(payload: str) -> bytes:
+    raw = payload.replace("_", " ").encode("utf-8", "surrogateescape")
+    return _Q.sub(lambda match: bytes([int(match[1], 16)]), raw)
+
+
+def _decode_b(payloads: list[str]) -> bytes:
+    data = b""
+    carry = ""  # a quantum that was cut between two words
+    for payload in payloads:
+        letters = carry + _NOT_B64.sub("", payload)
+        carry = ""
+        rest = len(letters) % 4
+        if rest and not payload.rstrip().endswith("="):
+            letters, carry = letters[:-rest], letters[-rest:]
+        data += _b64(letters)
+    return data + _b64(carry)
+
+
+def _b64(letters: str) -> bytes:
+    if len(letters) % 4 == 1:
+        letters = letters[:-1]
+    return binascii.a2b_base64(letters + "=" * (-len(letters) % 4))

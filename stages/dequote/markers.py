@@ -1,0 +1,232 @@
+"""Where earlier mail begins: separators, header blocks found by their labels, attribution lines.
+
+Every search looks at one line first with a test that costs next to nothing, and only then at a window of
+a few lines; so the whole pass is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from stages.dequote.lines import TAIL, Line, next_written
+from stages.dequote.packs import Rule, RuleBook, label_key, phrase_key
+
+_LABEL = re.compile(r"[*_|\s\[•]{0,6}([^:：|\t<>@]{1,34})(?:[:：]|\s\|)[*_\s]{0,4}")
+_RULE_LINE = re.compile(r"(?:[-_=*~─━—–═＝－＿·.]\s?){5,}$")
+_DASHED = re.compile(r"[-—–─=_*~]{2,}\s{0,3}(\S[^\n]{0,70}?)\s{0,3}[-—–─=_*~]{2,}")
+_ADDRESS = re.compile(r"[\w.+\-=]{1,64}@[\w\-]{1,63}\.[\w.\-]{2,63}")
+_TIME = re.compile(r"(?<!\d)\d{1,2}\s?[:.h時时点٫：]\s?\d{2}(?!\d)|\d\s?(?:[ap]\.?m\b|Uhr|時)|[٠-٩]{1,2}:[٠-٩]{2}")
+_DAY = re.compile(
+    r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,4}\s?[/.\-]\s?\d{1,2}\s?[/.\-]\s?\d{2,4}(?!\d)"
+    r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]|[٠-٩]{4}"
+)
+_LONGEST_ATTRIBUTION = 420
+_CORE = ("from", "sent", "to", "cc", "subject")
+
+
+class Marker:
+    """The lines `[start, end)` that introduce earlier mail; `forward` if their words say "passed on"."""
+
+    __slots__ = ("bare", "end", "forward", "rule", "start")
+
+    def __init__(self, start: int, end: int, rule: str, *, forward: bool = False, bare: bool = True) -> None:
+        self.start = start
+        self.end = end
+        self.rule = rule
+        self.forward = forward
+        self.bare = bare  # strong enough to stand for unmarked text below it
+
+
+class Label:
+    """A header label at the start of a line, with what follows it."""
+
+    __slots__ = ("role", "rules", "value")
+
+    def __init__(self, role: str, rules: list[str], value: str) -> None:
+        self.role = role
+        self.rules = rules
+        self.value = value
+
+
+def is_rule_line(text: str) -> bool:
+    """Tell whether `text` is only a drawn line of five or more strokes."""
+    return len(text) >= 5 and len(text) <= 200 and not text[0].isalnum() and bool(_RULE_LINE.match(text))
+
+
+def has_stamp(book: RuleBook, text: str) -> bool:
+    """Tell whether `text` names an address, a date or a time of day."""
+    return bool(
+        _ADDRESS.search(text) or _DAY.search(text) or _TIME.search(text)
+        or (any(char.isdigit() for char in text) and book.stamp_word.search(text))
+    )  # fmt: skip
+
+
+def _has_strong_stamp(text: str) -> bool:
+    return bool(("@" in text and _ADDRESS.search(text)) or (_DAY.search(text) and _TIME.search(text)))
+
+
+def label_of(book: RuleBook, line: Line) -> Label | None:
+    """Return the header label that `line` starts with, None if it starts with none."""
+    head = line.text[:60]
+    if ":" not in head and "：" not in head and "|" not in head:
+        return None
+    match = _LABEL.match(head)
+    if not match:
+        return None
+    key = label_key(match.group(1))
+    if len(key) > book.label_length:
+        return None
+    found = book.labels.get(key)
+    if not found:
+        return None
+    return Label(found[0][0], [rule for _, rule in found], line.text[match.end() : 1000].strip(" *|\t"))
+
+
+def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = False) -> Marker | None:
+    """Return the header block that starts at line `at`.
+
+    A block holds at least three different labels, one of them the sender's, in any mix of languages, and
+    an address or a date as evidence; two labels are enough where a separator or an HTML divider led to it
+    (`led`). Recipient lists may be wrapped over many lines.
+    """
+    first = label_of(book, lines[at])
+    if first is None:
+        return None
+    depth = lines[at].depth
+    values: dict[str, str] = {}
+    packs: Counter[str] = Counter()
+    previous, blanks, end = first, 0, at
+    for index in range(at, min(len(lines), at + 60)):
+        line = lines[index]
+        if line.blank:
+            blanks += 1
+            if blanks > 1:
+                break
+            continue
+        if line.depth != depth:
+            break
+        label = label_of(book, line)
+        if label is not None:
+            if label.role in values and label.role != "other" and (blanks or label.role == "from"):
+                break
+            values.setdefault(label.role, label.value)
+            packs.update(label.rules)
+            previous = label
+        elif blanks or not _continues(previous, line):
+            break
+        else:
+            previous.value += " " + line.text[:200]
+            values[previous.role] = previous.value[:2000]
+        end, blanks = index + 1, 0
+    if not _is_block(values, led=led):
+        return None
+    best = max(sorted(packs), key=lambda rule: packs[rule])
+    return Marker(at, end, best)
+
+
+def _continues(label: Label, line: Line) -> bool:
+    """Tell whether `line` goes on with the value of `label` (wrapped recipients, value on its own line)."""
+    value = label.value
+    if not value or value[-1] in ",;<[，；" or value.endswith("mailto:"):
+        return len(line.text) < 1000
+    if label.role in ("to", "cc", "from"):
+        return len(line.text) < 400 and (
+            "@" in line.text and not line.text.endswith((".", "。", "?", "!")) and len(line.text.split()) < 16
+        )
+    return False
+
+
+def _is_block(values: dict[str, str], *, led: bool) -> bool:
+    core = [role for role in _CORE if role in values]
+    sent = values.get("sent", "")
+    dated = bool(_DAY.search(sent) or _TIME.search(sent))
+    addressed = any(_ADDRESS.search(values.get(role, "")) for role in ("from", "to", "cc"))
+    if "from" in values:
+        if len(core) >= 3:
+            return dated or addressed
+        return len(core) == 2 and (dated or addressed) and (led or (dated and addressed))
+    return led and len(core) >= 2 and (dated or addressed)
+
+
+def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | None:
+    """Return the separator ("Original Message", "转发的邮件") at line `at` with the header block below it.
+
+    Words between dashes stand for themselves; bare words need a header block right below.
+    """
+    text = lines[at].text
+    dashed = text[0] in "-—–─=_*~"
+    rule: Rule | None = None
+    if dashed:
+        match = _DASHED.match(text[:160])
+        rule = book.separators.get(phrase_key(match.group(1))) if match else None
+        if rule is None:
+            rule = next((rule for rule in book.separator_rules if rule.matches(text[:300])), None)
+    if rule is None and len(text) <= 60:
+        rule = book.separators.get(phrase_key(text))
+        dashed = dashed and text[-1] == text[0]
+    if rule is None:
+        return None
+    header = None
+    for index in range(at + 1, min(at + 5, len(lines))):
+        if not lines[index].blank:
+            header = find_header(book, lines, index, led=True)
+            break
+    if header is None and not dashed:
+        return None
+    return Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward)
+
+
+def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = False) -> Marker | None:
+    """Return the attribution that ends at line `at`; it may have begun up to three lines above.
+
+    Marked text below (`>`) makes a weak form good enough; unmarked text below asks for an address, or for
+    a date together with a time. `led` says that the HTML shows a quote here.
+    """
+    line = lines[at]
+    tail = line.text[-TAIL:].rstrip(" *\"”_-—–\u3000")
+    if not tail.endswith((":", "：")) and not tail.casefold().endswith(book.verbs):
+        return None
+    follow = next_written(lines, at + 1)
+    quoted = led or (follow is not None and follow.depth > line.depth)
+    windows = _windows_up(lines, at)
+    if not quoted and not _has_strong_stamp(windows[-1][1]):
+        return None
+    found: tuple[Rule, int, str] | None = None
+    for start, window in windows:
+        said = window.strip(" -—–*_\u3000") if window[0] in "-—–*_" else window.rstrip(" -—–*_\u3000")
+        if book.any_attribution.fullmatch(said):
+            for rule in book.attributions:
+                if (found is None or not rule.weak) and any(pattern.fullmatch(said) for pattern in rule.patterns):
+                    found = (rule, start, said)
+                    break
+        if found and not found[0].weak:
+            break
+    if found:
+        rule, start, said = found
+        strong = _has_strong_stamp(said)
+        if strong or (quoted and (not rule.weak or has_stamp(book, said))):
+            return Marker(start, at + 1, rule.id, bare=strong or led)
+    if quoted and not led and len(line.text) <= 140 and tail.endswith((":", "：")):
+        # No verb that we know, but a name and a date, a colon, and marked text right below.
+        if len(line.text.split()) <= 14 and has_stamp(book, line.text) and not _is_sentence(line.text):
+            return Marker(at, at + 1, "any:attribution.colon", bare=False)
+    return None
+
+
+def _windows_up(lines: Sequence[Line], at: int) -> list[tuple[int, str]]:
+    """Return the joined text of line `at` with up to three lines above it, shortest first."""
+    line = lines[at]
+    windows = [(at, line.text[-_LONGEST_ATTRIBUTION:])]
+    for start in range(at - 1, max(at - 4, -1), -1):
+        part = lines[start]
+        window = f"{part.text[-_LONGEST_ATTRIBUTION:]} {windows[-1][1]}"
+        if part.blank or part.depth != line.depth or len(window) > _LONGEST_ATTRIBUTION:
+            break
+        windows.append((start, window))
+    return windows
+
+
+def _is_sentence(text: str) -> bool:
+    return ". " in text.rstrip(": ") or "。" in text or "?" in text

@@ -1,0 +1,132 @@
+"""Language packs: rules as data, read once from `packs/*.toml` and joined into one rule book.
+
+A pack is one language. Its tables are `header`, `separator`, `attribution`, `signoff`, `contact`,
+`disclaimer`, `list_footer`, `banner`, `device_line`; each entry has a name, its `phrases` or `patterns`,
+inputs that it must `match` and near misses that must `survive`. A new language is a new file and no code.
+All packs apply to every mail, because headers and body often differ in language.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+ROLES = ("from", "sent", "to", "cc", "subject", "other")
+_LINE_KINDS = ("signoff", "contact", "disclaimer", "list_footer", "banner", "device_line", "answer")
+_SPACE = re.compile(r"[\s\u3000*_]+")
+_EDGE = " \t\u3000,，、.。!！~～;；:：-–—…*_^"
+
+
+def label_key(text: str) -> str:
+    """Return a header label as it is looked up: no spaces (`日　期`), no bold marks, lower case."""
+    return _SPACE.sub("", text).casefold()
+
+
+def phrase_key(text: str) -> str:
+    """Return a line as phrases are looked up: edges without punctuation, single spaces, lower case."""
+    return " ".join(text.strip(_EDGE).casefold().replace("’", "'").split())
+
+
+class Rule:
+    """One named rule of one pack: compiled patterns and its identity (`en:attribution.gmail`)."""
+
+    __slots__ = ("closing", "forward", "id", "patterns", "weak")
+
+    def __init__(self, pack: str, kind: str, entry: dict[str, Any]) -> None:
+        self.id = f"{pack}:{kind}.{entry['name']}"
+        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in entry.get("patterns", [])]
+        self.forward = entry.get("means") == "forward"
+        self.weak = bool(entry.get("weak", False))
+        self.closing = bool(entry.get("closing", False))
+
+    def matches(self, text: str) -> bool:
+        """Tell whether one of the patterns matches from the start of `text`."""
+        return any(pattern.match(text) for pattern in self.patterns)
+
+
+class RuleBook:
+    """All packs joined. Look-ups by phrase are one dictionary access; patterns run after a cheap test."""
+
+    def __init__(self, packs: list[dict[str, Any]]) -> None:
+        self.labels: dict[str, list[tuple[str, str]]] = {}  # label key → (role, header rule id)
+        self.separators: dict[str, Rule] = {}
+        self.separator_rules: list[Rule] = []
+        self.attributions: list[Rule] = []
+        self.phrases: dict[str, dict[str, Rule]] = {kind: {} for kind in _LINE_KINDS}
+        self.rules: dict[str, list[Rule]] = {kind: [] for kind in _LINE_KINDS}
+        verbs: set[str] = set()
+        stamps: set[str] = set()
+        replies: set[str] = set()
+        forwards: set[str] = set()
+        for pack in packs:
+            name = pack["language"]
+            verbs.update(pack.get("verbs", []))
+            stamps.update(pack.get("stamp_words", []))
+            replies.update(pack.get("reply_prefixes", []))
+            forwards.update(pack.get("forward_prefixes", []))
+            for entry in pack.get("header", []):
+                self._add_header(name, entry)
+            for entry in pack.get("separator", []):
+                rule = Rule(name, "separator", entry)
+                for phrase in entry.get("phrases", []):
+                    self.separators.setdefault(phrase_key(phrase), rule)
+                if rule.patterns:
+                    self.separator_rules.append(rule)
+            self.attributions += [Rule(name, "attribution", entry) for entry in pack.get("attribution", [])]
+            for kind in _LINE_KINDS:
+                for entry in pack.get(kind, []):
+                    rule = Rule(name, kind, entry)
+                    for phrase in entry.get("phrases", []):
+                        self.phrases[kind].setdefault(phrase_key(phrase), rule)
+                    if rule.patterns:
+                        self.rules[kind].append(rule)
+        self.quick = {kind: _joined(rules) for kind, rules in self.rules.items()}
+        self.any_attribution = _joined(self.attributions)
+        self.label_length = max(map(len, self.labels))
+        self.phrase_length = {kind: max(map(len, table), default=0) for kind, table in self.phrases.items()}
+        self.verbs = tuple(sorted(verb.casefold() for verb in verbs))  # an attribution may end in one
+        self.stamp_word = re.compile(rf"(?<!\w)(?:{_any_of(stamps)})(?!\w)", re.IGNORECASE)
+        self.reply_prefix = re.compile(rf"\s*(?:{_any_of(replies)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
+        self.forward_prefix = re.compile(rf"\s*(?:{_any_of(forwards)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
+
+    def _add_header(self, pack: str, entry: dict[str, Any]) -> None:
+        identity = f"{pack}:header.{entry['name']}"
+        for role in ROLES:
+            for label in entry.get(role, []):
+                self.labels.setdefault(label_key(label), []).append((role, identity))
+
+    def line_rule(self, kind: str, text: str) -> Rule | None:
+        """Return the rule of `kind` that a whole line answers to, by phrase first, then by pattern."""
+        if len(text) <= self.phrase_length[kind] + 8:
+            found = self.phrases[kind].get(phrase_key(text))
+            if found:
+                return found
+        if not self.quick[kind].match(text):
+            return None
+        return next(rule for rule in self.rules[kind] if rule.matches(text))
+
+
+def _joined(rules: list[Rule]) -> re.Pattern[str]:
+    """Return one pattern that matches wherever one of the rules does: a cheap first test."""
+    parts = [f"(?:{pattern.pattern})" for rule in rules for pattern in rule.patterns]
+    return re.compile("|".join(parts) if parts else r"(?!)", re.IGNORECASE)
+
+
+def _any_of(words: set[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+
+
+def read_packs() -> list[dict[str, Any]]:
+    """Return the packs as they stand in the files, sorted by language."""
+    folder = resources.files("stages.dequote") / "packs"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return [tomllib.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+@cache
+def rule_book() -> RuleBook:
+    """Return the joined rule book; it is read once per process."""
+    return RuleBook(read_packs())

@@ -1,0 +1,390 @@
+"""The pass over the lines: markers first, then quotes, then the end of the sender's own text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from models.message import Dequoted, Segment, SegmentKind
+from stages.dequote.config import DequotePolicy
+from stages.dequote.lines import Line, next_written, split_lines
+from stages.dequote.markers import Marker, find_attribution, find_header, find_separator, is_rule_line
+from stages.dequote.packs import RuleBook, rule_book
+from stages.dequote.records import DequoteInput
+from stages.dequote.sender import Sender
+from stages.dequote.tail import find_tail
+
+_BLANKS = re.compile(r"\n{3,}")
+_PROMPT = re.compile(r"[ \t]{0,3}>{1,3} ?(?:[$#%]|>>|\.\.\.|import |def |print|SELECT |select |npm |git )")
+_SHELL = re.compile(r"\S{0,40}[$#%] \S")
+_TAG = re.compile(r"[【\[〔]([^】\]〕\n]{1,24})[】\]〕]")
+_STRATEGY = (
+    ("attribution", "marker"), ("quote", "quote"), ("forward_header", "forward"), ("forward_body", "forward"),
+    ("signoff", "signoff"), ("signature", "signature"), ("device_line", "device"),
+    ("disclaimer", "disclaimer"), ("list_footer", "footer"), ("banner", "banner"),
+)  # fmt: skip
+
+
+class Mark:
+    """What one line is: kind, rule, quote depth, and whether hard evidence says so."""
+
+    __slots__ = ("depth", "hard", "kind", "rule")
+
+    def __init__(self, kind: SegmentKind, rule: str, depth: int = 0, *, hard: bool = True) -> None:
+        self.kind: SegmentKind = kind
+        self.rule = rule
+        self.depth = depth
+        self.hard = hard
+
+
+OWN = Mark("reply", "", 0)
+
+
+def segment_message(message: DequoteInput, policy: DequotePolicy) -> Dequoted:
+    """Return the segments of the message and the clean text that `policy` keeps."""
+    text = message.text
+    truncated = len(text) > policy.max_chars
+    if truncated:
+        text = text[: policy.max_chars]
+    if not text.strip():
+        return Dequoted(text=text, clean="", truncated=truncated, segments=_whole(text))
+    book = rule_book()
+    lines = split_lines(text, message.quote_marks)
+    sender = Sender(message.from_)
+    scan = Scan(book, lines, sender, message.subject)
+    scan.find_quotes()
+    scan.find_banner()
+    scan.find_tails()
+    removed = removed_kinds(policy)
+    if not any(mark.kind not in removed and not line.blank for mark, line in zip(scan.marks, lines, strict=True)):
+        scan.keep_soft()
+    segments = join_segments(lines, scan.marks)
+    clean = join_clean(text, segments, removed)
+    return Dequoted(
+        text=text,
+        clean=clean,
+        segments=segments,
+        strategy=_strategy(segments, removed),
+        is_forward=scan.is_forward,
+        truncated=truncated,
+    )
+
+
+def removed_kinds(policy: DequotePolicy) -> frozenset[str]:
+    """Return the kinds that do not stand in the clean text under `policy`."""
+    kinds = {"attribution", "quote", "disclaimer", "list_footer", "banner"}
+    if policy.signature_policy == "removed":
+        kinds |= {"signature", "device_line"}
+    if policy.signoff_policy == "removed":
+        kinds.add("signoff")
+    if policy.forward_policy == "removed":
+        kinds |= {"forward_header", "forward_body"}
+    return frozenset(kinds)
+
+
+class Scan:
+    """One message under work: a mark for each line, filled in three passes."""
+
+    def __init__(self, book: RuleBook, lines: list[Line], sender: Sender, subject: str) -> None:
+        self.book = book
+        self.lines = lines
+        self.sender = sender
+        self.marks: list[Mark] = [OWN] * len(lines)
+        self.is_reply = bool(book.reply_prefix.match(subject[:80]))
+        self.passed_on = bool(book.forward_prefix.match(subject[:80]))
+        self.is_forward = False
+        self._runs: list[tuple[int, int]] = []  # marked quote runs that nothing introduces
+        self._introduced = False
+
+    # --- quotes ---------------------------------------------------------------------------------------
+
+    def find_quotes(self) -> None:
+        """Mark attributions, headers, quotes and forwarded mail; what is left is the sender's own."""
+        at = 0
+        while at < len(self.lines):
+            line = self.lines[at]
+            if line.blank and not line.depth:
+                at += 1
+            elif line.depth:
+                at = self._mark_run(at)
+            else:
+                marker = self._marker_at(at)
+                at = self._mark_below(marker) if marker else at + 1
+        self._judge_runs()
+
+    def _marker_at(self, at: int) -> Marker | None:
+        line = self.lines[at]
+        led = line.boxed > 0
+        return (
+            find_separator(self.book, self.lines, at)
+            or find_header(self.book, self.lines, at, led=led or self._is_ruled(at))
+            or find_attribution(self.book, self.lines, at, led=led)
+        )
+
+    def _is_ruled(self, at: int) -> bool:
+        """Tell whether a drawn line stands right above line `at`."""
+        above = self._written_above(at)
+        return above is not None and is_rule_line(self.lines[above].text)
+
+    def _written_above(self, at: int, reach: int = 3) -> int | None:
+        for index in range(at - 1, max(at - 1 - reach, -1), -1):
+            if not self.lines[index].blank:
+                return index
+        return None
+
+    def _mark_below(self, marker: Marker) -> int:
+        """Mark the marker's lines and the earlier mail below it; return the line after both."""
+        self._introduced = True
+        start = marker.start
+        above = self._written_above(start)
+        if above is not None and self.marks[above] is OWN and is_rule_line(self.lines[above].text):
+            start = above
+        own_above = any(self.marks[i] is OWN and not self.lines[i].blank for i in range(start))
+        is_header = ":attribution." not in marker.rule
+        forward = marker.forward or (
+            is_header and (self.passed_on or (not own_above and not self.is_reply and start == self._first()))
+        )
+        self.is_forward = self.is_forward or forward
+        base = self.lines[marker.start].depth
+        head = Mark("forward_header" if forward else "attribution", marker.rule, base)
+        for index in range(start, marker.end):
+            self.marks[index] = head
+        follow = next_written(self.lines, marker.end)
+        if follow is not None and follow.depth > base and not forward:
+            return self._mark_run(marker.end, marker.rule)
+        if not marker.bare:
+            return marker.end
+        return self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
+
+    def _first(self) -> int:
+        return next(index for index, line in enumerate(self.lines) if not line.blank)
+
+    def _mark_bare(self, start: int, kind: SegmentKind, rule: str) -> int:
+        """Mark unmarked earlier mail from `start` on: to the end of its HTML container, else of the text.
+
+        Lines with an answer tag (`【回】`, the sender's name in brackets) stay the sender's.
+        """
+        box = self.lines[start - 1].boxed
+        depth, at = 1, start
+        cache: dict[int, Mark] = {}
+        while at < len(self.lines):
+            line = self.lines[at]
+            if box and line.boxed != box and not line.blank:
+                break
+            if line.blank or kind == "forward_body":
+                self.marks[at] = cache.setdefault(depth, Mark(kind, rule, depth))
+                at += 1
+                continue
+            if self._is_answer(line.text):
+                at += 1
+                continue
+            level = depth + line.depth
+            self.marks[at] = cache.setdefault(level, Mark(kind, rule, level))
+            nested = find_header(self.book, self.lines, at) if line.depth == 0 else None
+            if nested is not None:
+                depth += 1
+                for index in range(at, nested.end):
+                    self.marks[index] = cache.setdefault(depth, Mark(kind, rule, depth))
+                at = nested.end
+                continue
+            at += 1
+        return at
+
+    def _is_answer(self, text: str) -> bool:
+        if self.book.line_rule("answer", text[:80]):
+            return True
+        if text[0] in "【[〔":
+            tag = _TAG.match(text)
+            return tag is not None and self.sender.is_name(tag.group(1))
+        return False
+
+    def _mark_run(self, start: int, rule: str = "") -> int:
+        """Mark a run of lines with quote marks; return the line after it.
+
+        A run may begin with its own separator, header or attribution. A short unmarked line between two
+        marked ones is the overflow of a wrapped quote line.
+        """
+        at = start
+        while at < len(self.lines):
+            line = self.lines[at]
+            if not line.blank and line.depth == 0 and not self._is_overflow(at):
+                break
+            at += 1
+        end = at
+        while end > start and self.lines[end - 1].blank and not self.lines[end - 1].depth:
+            end -= 1
+        head_end, kind = start, "quote"
+        if not rule:
+            head = self._marker_in_run(start, end)
+            if head is None:
+                self._runs.append((start, end))
+                rule = "any:quote.marks"
+            else:
+                rule = head.rule
+                is_header = ":attribution." not in rule
+                alone = not any(self.marks[i] is OWN and not self.lines[i].blank for i in range(start))
+                forward = head.forward or (is_header and (self.passed_on or (alone and not self.is_reply)))
+                self.is_forward = self.is_forward or forward
+                self._introduced = True
+                kind = "forward_body" if forward else "quote"
+                mark = Mark("forward_header" if forward else "attribution", rule, self.lines[head.start].depth)
+                head_end = head.end
+                for index in range(start, head_end):
+                    self.marks[index] = mark
+        cache: dict[int, Mark] = {}
+        for index in range(head_end, end):
+            depth = max(self.lines[index].depth, 1)
+            self.marks[index] = cache.setdefault(
+                depth, Mark("forward_body" if kind == "forward_body" else "quote", rule, depth)
+            )
+        return max(end, start + 1)
+
+    def _is_overflow(self, at: int) -> bool:
+        if at == 0 or at + 1 >= len(self.lines):
+            return False
+        above, line, below = self.lines[at - 1], self.lines[at], self.lines[at + 1]
+        return (
+            above.depth > 0 and above.marked and below.depth > 0 and below.marked
+            and len(line.text) <= 24 and len(above.text) >= 60 and not line.text.endswith((".", "?", "!", "。"))
+        )  # fmt: skip
+
+    def _marker_in_run(self, start: int, end: int) -> Marker | None:
+        seen = 0
+        for index in range(start, min(end, start + 12)):
+            if self.lines[index].blank:
+                continue
+            seen += 1
+            if seen > 4:
+                return None
+            marker = (
+                find_separator(self.book, self.lines, index)
+                or find_header(self.book, self.lines, index, led=True)
+                or find_attribution(self.book, self.lines, index)
+            )
+            if marker and marker.start == start + (index - start) - (index - marker.start) and seen <= 4:
+                return marker
+        return None
+
+    def _judge_runs(self) -> None:
+        """Give marked passages back to the sender that they cite on purpose (policy §3)."""
+        if not self._runs:
+            return
+        written = [index for index, line in enumerate(self.lines) if not line.blank]
+        if not written:
+            return
+        for start, end in self._runs:
+            above = self._written_above(start)
+            led = above is not None and self.marks[above] is OWN and self.lines[above].text.endswith((":", "："))
+            code = self._in_session(start) or any(_PROMPT.match(self._raw_head(index)) for index in range(start, end))
+            alone = len(self._runs) == 1 and not self._introduced and not self.is_reply
+            middle = start > written[0] and end <= written[-1]
+            whole = start == written[0] and end > written[-1]
+            if code or (led and not self._introduced) or (alone and (middle or whole)):
+                for index in range(start, end):
+                    self.marks[index] = OWN
+
+    def _in_session(self, start: int) -> bool:
+        """Tell whether a shell prompt stands in the unbroken lines right above (`> ` is a prompt there)."""
+        for index in range(start - 1, max(start - 12, -1), -1):
+            if self.lines[index].blank:
+                return False
+            if _SHELL.match(self.lines[index].text):
+                return True
+        return False
+
+    def _raw_head(self, index: int) -> str:
+        line = self.lines[index]
+        return ">" * min(line.depth, 3) + " " + line.text[:40] if line.marked else ""
+
+    # --- banner and tail ------------------------------------------------------------------------------
+
+    def find_banner(self) -> None:
+        """Mark what a gateway or help desk put in at the top."""
+        seen = 0
+        for index, line in enumerate(self.lines):
+            if line.blank:
+                continue
+            seen += 1
+            if seen > 5 or self.marks[index] is not OWN:
+                return
+            rule = self.book.line_rule("banner", line.text[:300])
+            if rule is not None:
+                self.marks[index] = Mark("banner", rule.id)
+
+    def find_tails(self) -> None:
+        """Mark sign-off, signature and small print at the end of the sender's regions."""
+        regions = self._regions()
+        for number, (start, end) in enumerate(regions):
+            last = number == len(regions) - 1
+            follow = next((i for i in range(end, len(self.lines)) if not self.lines[i].blank), None)
+            if not last and follow is not None and self.marks[follow].kind not in ("attribution", "forward_header"):
+                continue
+            part = self.lines[start:end]
+            for cut in find_tail(self.book, part, self.sender):
+                mark = Mark(cut.kind, cut.rule, hard=cut.hard)
+                for index in range(start + cut.start, start + cut.end):
+                    self.marks[index] = mark
+
+    def _regions(self) -> list[tuple[int, int]]:
+        """Return the runs of the sender's lines, blank lines at their ends left out."""
+        regions: list[tuple[int, int]] = []
+        start: int | None = None
+        end = 0
+        for index, line in enumerate(self.lines):
+            if self.marks[index] is OWN:
+                if not line.blank:
+                    start = index if start is None else start
+                    end = index + 1
+            elif start is not None:
+                regions.append((start, end))
+                start = None
+        if start is not None:
+            regions.append((start, end))
+        return regions
+
+    def keep_soft(self) -> None:
+        """Give back what was cut on soft evidence: the clean text is empty only on hard evidence."""
+        for index, mark in enumerate(self.marks):
+            if not mark.hard:
+                self.marks[index] = OWN
+
+
+def join_segments(lines: Sequence[Line], marks: Sequence[Mark]) -> list[Segment]:
+    """Return the segments that cover the text; blank lines belong to the segment before them."""
+    segments: list[Segment] = []
+    quote: int | None = None
+    for line, mark in zip(lines, marks, strict=True):
+        if line.start == line.end:
+            continue
+        if segments:
+            last = segments[-1]
+            same = last.kind == mark.kind and last.rule == mark.rule and last.depth == mark.depth
+            if same or (line.blank and not line.depth):
+                last.end = line.end
+                continue
+        if segments and segments[-1].kind in ("quote", "forward_body"):
+            quote = len(segments) - 1
+        answers = quote if mark.kind == "reply" else None
+        segments.append(Segment(
+                kind=mark.kind, start=line.start, end=line.end, rule=mark.rule, depth=mark.depth, answers=answers
+            ))
+    return segments
+
+
+def _whole(text: str) -> list[Segment]:
+    return [Segment(kind="reply", start=0, end=len(text))] if text else []
+
+
+def join_clean(text: str, segments: Sequence[Segment], removed: frozenset[str]) -> str:
+    """Return the kept segments in order: blank runs shortened to one line, edges stripped."""
+    kept = "".join(text[part.start : part.end] for part in segments if part.kind not in removed)
+    kept = "\n".join(line.rstrip() for line in kept.split("\n"))
+    return _BLANKS.sub("\n\n", kept).strip("\n").rstrip()
+
+
+def _strategy(segments: Sequence[Segment], removed: frozenset[str]) -> str:
+    kinds = {part.kind for part in segments if part.kind in removed}
+    names = [name for kind, name in _STRATEGY if kind in kinds]
+    if "marker" in names and "quote" in names:
+        names.remove("quote")
+    return "+".join(dict.fromkeys(names)) or "none"

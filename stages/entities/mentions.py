@@ -1,0 +1,208 @@
+"""Mentions: people named in the clean text. Known people first, then cue words and honorifics for strangers."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from models.curated import Alias
+from models.message import Person
+from stages.entities.folding import fold, is_han
+from stages.entities.people import load_pack
+
+_MAX_KNOWN = 400
+_LATIN_NAME = r"[A-Z][a-zà-öø-ÿ'’]{1,20}(?:-[A-Z][a-z]{1,20})?"
+
+
+class Known(NamedTuple):
+    """A person that text may name: who it is, and whether more than one person has this spelling."""
+
+    name: str
+    email: str | None
+    internal: bool
+    full: str
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    pack = load_pack()
+
+    def longest(words: list[str]) -> str:
+        return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+    surnames, double = pack["zh_surnames"], longest(pack["zh_surnames2"])
+    return {
+        "zh_title": re.compile(rf"(?:(?:{double})|[{surnames}])(?:[\u4e00-\u9fff]{{1,2}}?)?(?:{longest(pack['zh_titles'])})"),
+        "zh_short": re.compile(rf"(?:小|老|阿)[{surnames}](?=[，,。：:、\s来去跟说帮把将负会能先你对也和与已在请再])"),
+        "ja_title": re.compile(rf"(?:{longest(pack['ja_surnames'])}|[ァ-ヶー]{{2,10}}|[A-Z][a-z]{{1,15}})(?:{longest(pack['ja_titles'])})"),
+        "at": re.compile(
+            rf"(?:(?<![\w.])[@＠]|(?:^|(?<=[\s,，;；、(（]))[+＋]|\b(?:[Cc][Cc]|[Ll]oop in|[Ll]ooping in|[Aa]dding|[Cc]opying):?[ ])[ ]?"
+            rf"(?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?|[\u4e00-\u9fff]{{2,4}}(?=[\s,，.。:：;；!！、)）]|$))",
+            re.MULTILINE,
+        ),
+        "hello": re.compile(
+            rf"(?:^|\n)[ \t]{{0,4}}(?:Hi|Hello|Hey|Dear|Good (?:morning|afternoon|evening)|Thanks|Thank you|Morning)[ ,]{{1,2}}"
+            rf"(?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?)(?=[ ]?(?:[,:!.;\n—–-]|and\b|&|$))"
+        ),
+        "hello_two": re.compile(rf"(?:^|\n)[ \t]{{0,4}}(?:Hi|Hello|Hey|Dear)[ ]{_LATIN_NAME}(?:,| and| &)[ ](?P<name>{_LATIN_NAME})(?=[ ]?[,:!\n])"),
+        "en_title": re.compile(rf"\b(?:Mr|Mrs|Ms|Dr|Prof)\.?[ ](?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?)"),
+        "self": re.compile(
+            rf"\b(?:[Mm]y name is|[Tt]his is|I am|I[’']m)[ ](?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME}))(?=[ ,.]|\n)"
+        ),
+        "zh_call": re.compile(r"(?:请|請|让|讓|由|找|联系|聯繫|抄送|转给|轉給|交给|交給)(?P<name>[\u4e00-\u9fff]{2,4}?)(?=来|來|负责|負責|跟进|跟進|处理|處理|对接|對接|接手|协助|協助|安排|确认|確認|统一|先|把|去|看|查|帮|於|[，,。；;\s])"),
+    }  # fmt: skip
+
+
+def known_people(header: list[Person], aliases: list[Alias], internal_of: dict[str, bool]) -> dict[str, list[Known]]:
+    """Return spelling → people for full names, given names and family names with their owners."""
+    table: dict[str, list[Known]] = {}
+
+    def add(spelling: str, known: Known) -> None:
+        spelling = spelling.strip()
+        if len(spelling) < 2 and not (spelling and is_han(spelling)):
+            return
+        rows = table.setdefault(spelling, [])
+        if not any(row.email == known.email and row.full == known.full for row in rows):
+            rows.append(known)
+
+    people = [(person.name, person.email, person.internal) for person in header]
+    people += [(alias.name, alias.email, internal_of.get(alias.email, False)) for alias in aliases]
+    for alias in aliases:
+        people += [(name, alias.email, internal_of.get(alias.email, False)) for name in alias.also if "@" not in name]
+    for name, email, internal in people[:_MAX_KNOWN]:
+        known = Known(name, email, internal, name)
+        for spelling in spellings(name):
+            add(spelling, known)
+    return table
+
+
+def spellings(name: str) -> list[str]:
+    """Return how text may write a person: the full name, the given name, both orders of a Latin name."""
+    name = re.sub(r"[(（\[][^)）\]]{0,40}[)）\]]", " ", name)
+    found: list[str] = []
+    for run in re.findall(r"[\u4e00-\u9fff々]{2,8}(?:[ \u3000][\u4e00-\u9fff々]{1,4})?", name):
+        compact = run.replace(" ", "").replace("\u3000", "")
+        found += [compact, run]
+        double = compact[:2] in load_pack()["zh_surnames2"]
+        if len(run) != len(compact):  # 中村 健: the gap tells the family name
+            found.append(re.split(r"[ \u3000]", run)[1])
+        elif len(compact) == 3 or (double and len(compact) == 4):
+            found.append(compact[2 if double else 1 :])
+        elif len(compact) == 4:
+            found.append(compact[2:])
+    latin = re.sub(r"[^A-Za-zÀ-ÖØ-öø-ÿ'’ .,-]", " ", name)
+    if "," in latin:
+        last, _, first = latin.partition(",")
+        latin = f"{first.strip()} {last.strip()}"
+    words = [word.strip(".'’") for word in latin.split() if len(word.strip(".'’")) > 1]
+    if words:
+        found += [" ".join(words)] if len(words) > 1 else []
+        found.append(words[0])
+        if len(words) == 2 and len(words[1]) > 3:
+            found.append(words[1])
+    return [spelling for spelling in dict.fromkeys(found) if len(spelling) > 1]
+
+
+def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, list[Known]]) -> list[Person]:
+    """Return the mentions of `text` in order, none overlapping; a longer spelling wins over a shorter one."""
+    found: list[Person] = []
+    taken: list[tuple[int, int]] = []
+
+    def free(start: int, end: int) -> bool:
+        return all(end <= left or start >= right for left, right in taken)
+
+    def add(start: int, end: int, owner: Known | None) -> None:
+        if len(taken) >= 200 or not free(start, end):
+            return
+        taken.append((start, end))
+        found.append(
+            Person(
+                name=text[start:end],
+                email=owner.email if owner else None,
+                internal=owner.internal if owner else False,
+                role="mention",
+                start=start,
+                end=end,
+            )
+        )
+
+    patterns, pack = _patterns(), load_pack()
+    titles = "|".join(re.escape(title) for title in sorted({*pack["zh_titles"], *pack["ja_titles"]}, key=len, reverse=True))
+    if known:
+        words = sorted(known, key=lambda word: (-len(word), word))
+        spelled = "|".join(re.escape(word) if is_han(word[0]) else rf"(?<![\w.@-]){re.escape(word)}(?![\w@]|\.\w)" for word in words)
+        for match in re.finditer(rf"(?P<name>{spelled})(?P<title>{titles})?", text):
+            owners = known[match["name"]]
+            short = len(match["name"]) <= 2 and is_han(match["name"][0])
+            if short and not match["title"] and len(match["name"]) < 2:
+                continue
+            add(*match.span(), owners[0] if len({owner.email for owner in owners}) == 1 else None)
+    if any(is_han(char) for char in text):
+        _find_titles(text, patterns, pack, surnames, add)
+        for match in patterns["zh_call"].finditer(text):
+            name = match["name"]
+            if name[0] in pack["zh_surnames"] and not name.startswith(tuple(pack["zh_not_called"])):
+                add(*match.span("name"), None)
+        for match in patterns["zh_short"].finditer(text):
+            add(*match.span(), _owner(surnames, match[0][1]))
+    no_names = frozenset(pack["en_not_names"])
+    for rule in ("hello", "hello_two", "at", "en_title", "self"):
+        for match in patterns[rule].finditer(text):
+            name = match["name"]
+            if name.split()[0].lower() in no_names or name.startswith(tuple(pack["zh_not_called"])):
+                continue
+            if rule == "at" and is_han(name[0]) and name[0] not in pack["zh_surnames"]:
+                continue
+            add(*match.span("name"), None)
+    return sorted(found, key=lambda person: person.start or 0)
+
+
+def _find_titles(
+    text: str, patterns: dict[str, re.Pattern[str]], pack: dict[str, list[str]], surnames: dict[str, list[Known]], add: object
+) -> None:
+    """Add honorific names: 王总, 陈经理, 田中様."""
+    assert callable(add)
+    for match in patterns["zh_title"].finditer(text):
+        word = match[0]
+        if word in pack["zh_not_names"] or any(word.startswith(bad) for bad in pack["zh_not_names"]):
+            continue
+        start, before = match.start(), text[max(0, match.start() - 1) : match.start()]
+        if word.endswith(("工", "董", "哥", "姐")) and (before and is_han(before) and before not in "请請让讓找和与與跟给給由问問、"):
+            continue
+        after = text[match.end() : match.end() + 1]
+        if word.endswith(("总", "總")) and after in ("额", "額", "价", "價", "数", "数", "共", "量", "部", "结", "計", "计", "体", "體", "是", "裁", "的"):
+            continue
+        if word.endswith("工") and after in ("作", "程", "厂", "廠", "期", "资", "資", "人", "艺", "藝", "具", "时", "時", "单", "業", "业", "会", "會", "地"):
+            continue
+        add(start, match.end(), _owner(surnames, word[:2]) or _owner(surnames, word[0]))
+    for match in patterns["ja_title"].finditer(text):
+        if any(match[0].startswith(bad) for bad in pack["ja_not_names"]):
+            continue
+        name = re.sub(r"(?:様|さま|さん|氏|殿|くん|君|先生)$", "", match[0])
+        add(*match.span(), _owner(surnames, name))
+
+
+def _owner(surnames: dict[str, list[Known]], surname: str) -> Known | None:
+    rows = surnames.get(fold(surname), [])
+    return rows[0] if len({row.email for row in rows}) == 1 and rows else None
+
+
+def surname_table(known: dict[str, list[Known]]) -> dict[str, list[Known]]:
+    """Return folded family name → its people, for 王总 and 田中様."""
+    table: dict[str, list[Known]] = {}
+    pack = load_pack()
+    for rows in known.values():
+        for row in rows:
+            han = re.findall(r"[\u4e00-\u9fff々]+", row.full)
+            if not han:
+                continue
+            names = {han[0][:2]} if han[0][:2] in pack["zh_surnames2"] else {han[0][0]}
+            names |= {name for name in pack["ja_surnames"] if han[0].startswith(name)}
+            if len(han) > 1:
+                names.add(han[0])
+            for name in names:
+                owners = table.setdefault(fold(name), [])
+                if not any(owner.email == row.email for owner in owners):
+                    owners.append(row)
+    return table

@@ -1,0 +1,146 @@
+"""Putting the canonical Email together, field by field (CONTRACTS §1)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from models.base import Record
+from models.email import (
+    Email,
+    EmailEntities,
+    EmailIntent,
+    Guardrails,
+    Location,
+    Party,
+    RuleAudit,
+    Version,
+)
+from models.message import Address, Decoded, Dequoted, Entities, Intent, Person
+from models.thread import Link
+from stages.normalize.config import NormalizePolicy
+
+UNREADABLE_SHARE = 0.2  # more replacement characters than this among the non-ASCII ones: no text could be read
+
+
+class EmailParts(Record):
+    """All that one Email is made of. `copies` are (content hash, earliest Received) of every copy, sorted."""
+
+    decoded: Decoded
+    dequoted: Dequoted
+    entities: Entities
+    intent: Intent
+    link: Link
+    key: str
+    thread_id: str
+    subject_normalized: str
+    content_hash: str
+    locations: list[Location]
+    copies: list[Version]
+    extraction_version: str
+
+
+def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
+    """Return the canonical Email; `extracted_at` is "" until it is published."""
+    message, entities, intent = parts.decoded, parts.entities, parts.intent
+    people = {(person.role, _folded(person.name), person.email): person for person in entities.people}
+    readable = message.replaced_share <= UNREADABLE_SHARE
+    return Email(
+        msg_id=parts.key,
+        thread_id=parts.thread_id,
+        internal_date=internal_date(parts.locations, message),
+        sent_at=message.sent_at,
+        from_=_party(message.from_, "from", entities.people),
+        to=[party for address in message.to if (party := _party(address, "to", entities.people))],
+        cc=[party for address in message.cc if (party := _party(address, "cc", entities.people))],
+        sender=_party(message.sender, "sender", entities.people),
+        reply_to=[party for address in message.reply_to if (party := _party(address, "reply_to", entities.people))],
+        subject=message.subject,
+        subject_normalized=parts.subject_normalized,
+        language=message.language,
+        languages=message.languages,
+        body_text_clean=parts.dequoted.clean if readable else "",
+        entities=EmailEntities(
+            dates=entities.dates,
+            amounts=entities.amounts,
+            project_keywords=entities.project_keywords,
+            internal_people=_names(people.values(), internal=True),
+            external_people=_names(people.values(), internal=False),
+            customer_id_candidate=entities.customer_id_candidate,
+            people=entities.people,
+            actions=entities.actions,
+            customer_matches=entities.customer_matches,
+        ),
+        intent=EmailIntent(
+            primary=intent.primary,
+            secondary=intent.secondary,
+            confidence=intent.confidence,
+            ranking=intent.ranking,
+            method=intent.method,
+        ),
+        low_confidence=intent.low_confidence,
+        attachments=message.attachments,
+        calendar=message.calendar,
+        nested=message.nested,
+        category=message.category,
+        skip_reason=message.skip_reason,
+        is_forward=parts.dequoted.is_forward,
+        in_reply_to=message.in_reply_to,
+        references=message.references,
+        list_id=message.list_id,
+        auto_reply=message.auto_reply,
+        report=message.report,
+        signed=message.signed,
+        encrypted=message.encrypted,
+        unclustered=not readable and parts.link.method == "root",
+        segments=parts.dequoted.segments,
+        body_text=parts.dequoted.text,
+        ambiguities=message.ambiguities,
+        guardrails=Guardrails(flags=[*message.flags, *intent.flags]),
+        locations=parts.locations,
+        content_hash=parts.content_hash,
+        raw=message.raw,
+        versions=parts.copies,
+        repairs=message.repairs,
+        extraction_version=parts.extraction_version,
+        extracted_at="",
+        rule_audit=RuleAudit(
+            dequote_strategy=parts.dequoted.strategy,
+            thread_method=parts.link.method,
+            thread_parent=parts.link.parent,
+            subject_changed=parts.link.subject_changed,
+            language_method=message.language_method,
+            date_method=message.date_method,
+            people_methods=entities.people_methods,
+            customer_receipt=entities.customer_receipt,
+            intent_method=intent.method,
+            category_reasons=message.category_reasons,
+            models={**entities.models, **intent.models},
+        ),
+        body_html=message.body_html if policy.body_html and message.body_html is not None else msgspec.UNSET,
+    )
+
+
+def internal_date(locations: list[Location], message: Decoded) -> str | None:
+    """Return the smallest date that a server gave, else the earliest Received, else Date."""
+    server = [place.internal_date for place in locations if place.internal_date]
+    return min(server) if server else message.received_at or message.sent_at
+
+
+def _party(address: Address | None, role: str, people: list[Person]) -> Party | None:
+    """Return the header person with its canonical address, as the entities stage resolved it."""
+    if address is None or not (address.email or address.name):
+        return None
+    for person in people:
+        if person.role == role and person.name == address.name and person.email:
+            return Party(name=person.name, email=person.email, internal=person.internal)
+    return Party(name=address.name, email=address.email, internal=False)
+
+
+def _names(people, *, internal: bool) -> list[str]:  # type: ignore[no-untyped-def]
+    """Return display names once each, header people first."""
+    names = [person.name or person.email or "" for person in people if person.internal is internal]
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.casefold().split())

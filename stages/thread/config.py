@@ -1,0 +1,22 @@
+"""What the thread stage reads of the configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from models.base import Record
+
+if TYPE_CHECKING:
+    from models.config import Settings
+    from models.curated import Curated
+
+
+class ThreadPolicy(Record):
+    """`window_hours`: how far a guess by subject may reach. `bucket_limit`: most candidates that are read."""
+
+    window_hours: int = 168
+    bucket_limit: int = 64
+
+
+def policy_of(settings: Settings, curated: Curated) -> ThreadPolicy:
+    return ThreadPolicy(window_hours=settings.email.heuristic_thread_window_h)

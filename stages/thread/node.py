@@ -1,0 +1,100 @@
+"""The index row of one message: what other messages need to know of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import timedelta
+
+from models.base import content_hash, digest, pack, parse_time, utc_key
+from models.message import Decoded, Dequoted
+from models.thread import Node
+from stages.thread.config import ThreadPolicy
+from stages.thread.subject import strip_prefixes, subject_key
+
+_WORD = re.compile(r"[^\W\d_]{2,20}")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_TRANSPORT = frozenset({"list_footer", "banner", "disclaimer"})
+_QUOTES = frozenset({"attribution", "quote", "forward_header", "forward_body"})
+_MAX_REFS = 200
+_MAX_TOKENS = 64
+_OLDEST = "1980"
+
+
+def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Node:
+    """Return the index row of a message: a pure function of the message alone."""
+    subject, prefixed = strip_prefixes(message.subject)
+    addresses = {a.email for a in [message.from_, message.sender, *message.to, *message.cc] if a and a.email}
+    refs = [ref for ref in message.references[-_MAX_REFS:] if ref != message.msg_id and ref not in addresses]
+    parent = message.in_reply_to
+    if parent in (None, message.msg_id) or parent in addresses:
+        parent = refs[-1] if refs else None
+    if parent is not None and parent not in refs:
+        refs.append(parent)
+    quoted = any(segment.kind in _QUOTES for segment in dequoted.segments)
+    return Node(
+        raw=message.raw,
+        msg_id=message.msg_id,
+        identity=identity_of(message, dequoted),
+        content_hash=content_hash_of(message),
+        date=effective_date(message.sent_at, message.received_at),
+        received=message.received_at,
+        received_count=message.received_count,
+        own_ids=[message.msg_id],
+        refs=refs,
+        parent_ref=parent,
+        group_key=_group_key(message),
+        subject=subject,
+        subject_key=subject_key(message.subject),
+        people=sorted(addresses | {a.email for a in message.reply_to if a.email}),
+        sender=message.from_.email if message.from_ else "",
+        reply_sign=prefixed or quoted,
+        joins_by_subject=message.category in ("conversation", "calendar") and not message.auto_reply,
+        tokens=_sample(dequoted.clean),
+    )
+
+
+def effective_date(sent: str | None, received: str | None) -> str | None:
+    """Return the time that orders a message, as a sortable UTC time: Date, unless it is absurd.
+
+    A Date before 1980 or more than a day after the earliest Received is a broken clock; Received counts then.
+    """
+    sent_key, received_key = utc_key(sent), utc_key(received)
+    if sent_key is None or received_key is None or received is None:
+        return sent_key or received_key
+    if sent_key < _OLDEST or sent_key > (utc_key((parse_time(received) + timedelta(days=1)).isoformat()) or ""):
+        return received_key
+    return sent_key
+
+
+def identity_of(message: Decoded, dequoted: Dequoted) -> str:
+    """Return the digest that copies of one message share: From, Date and text, without what lists and gateways add."""
+    if any(segment.kind in _TRANSPORT for segment in dequoted.segments):
+        text = "".join(dequoted.text[s.start : s.end] for s in dequoted.segments if s.kind not in _TRANSPORT)
+    else:
+        text = message.body_text
+    return digest(message.from_.email if message.from_ else "", utc_key(message.sent_at), "".join(text.split()))
+
+
+def content_hash_of(message: Decoded) -> str:
+    """Return the hash of what makes two copies equal: From, Date, Subject, body text, attachments (CONTRACTS §1)."""
+    sender = message.from_.email if message.from_ else ""
+    attached = [attachment.hash for attachment in message.attachments]
+    parts = (sender, utc_key(message.sent_at), message.subject, message.body_text, attached)
+    return content_hash(pack(parts))
+
+
+def _group_key(message: Decoded) -> str | None:
+    """Return the Outlook conversation (the GUID of Thread-Index, MS-OXOMSG 2.2.1.3) with its topic."""
+    index = message.thread_index
+    if not index or not message.thread_topic:
+        return None
+    return f"thread-index:{index[:29]}:{subject_key(message.thread_topic)}"
+
+
+def _sample(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKC", text[:500]).casefold()
+    words = set(_WORD.findall(folded))
+    characters = _CJK.findall(folded)
+    words.update(a + b for a, b in zip(characters, characters[1:], strict=False))
+    return sorted(words)[:_MAX_TOKENS]

@@ -1,0 +1,1 @@
+"""The code that reads and writes `state/`: blobs, ledger, record cache, publisher, quarantine, curated files."""

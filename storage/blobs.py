@@ -1,0 +1,138 @@
+"""Raw message bytes, content-addressed (blake3), compressed (zstd), durable before anybody names them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import zstandard
+
+from models.base import content_hash
+from models.errors import Defect, Transient
+from storage.durable import make_folder, sync_folder, write_durable
+from storage.faults import passing
+
+_local = threading.local()
+
+
+def compress(data: bytes) -> bytes:
+    """Return `data` as one zstd frame (level 3)."""
+    if not hasattr(_local, "packer"):
+        _local.packer = zstandard.ZstdCompressor(level=3)
+    packed: bytes = _local.packer.compress(data)
+    return packed
+
+
+def decompress(data: bytes) -> bytes:
+    """Return the content of one zstd frame written by `compress`."""
+    if not hasattr(_local, "unpacker"):
+        _local.unpacker = zstandard.ZstdDecompressor()
+    plain: bytes = _local.unpacker.decompress(data)
+    return plain
+
+
+def blob_key(raw: str) -> str:
+    """Return the relative key of a raw hash: `ab/abcd….zst`."""
+    name = raw.removeprefix("blake3:")
+    return f"{name[:2]}/{name}.zst"
+
+
+class BlobStore(Protocol):
+    """Put is durable on return and idempotent; get verifies the hash."""
+
+    def put_all(self, blobs: Sequence[bytes]) -> list[str]: ...
+    def get(self, raw: str) -> bytes: ...
+    def exists(self, raw: str) -> bool: ...
+
+
+class LocalBlobs:
+    """Blobs in a local folder: temp, fsync, rename, then one fsync for each touched folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def put_all(self, blobs: Sequence[bytes]) -> list[str]:
+        """Store `blobs` and return their hashes; all are durable on return. Raises OSError (full disk …)."""
+        hashes: list[str] = []
+        touched: set[Path] = set()
+        for data in blobs:
+            raw = content_hash(data)
+            hashes.append(raw)
+            path = self.root / blob_key(raw)
+            if path.exists():
+                continue
+            if path.parent not in touched and not path.parent.exists():
+                make_folder(path.parent)
+            write_durable(path, compress(data), sync_parent=False)
+            touched.add(path.parent)
+            passing("blob-written")
+        for folder in sorted(touched):
+            sync_folder(folder)
+        return hashes
+
+    def get(self, raw: str) -> bytes:
+        try:
+            packed = (self.root / blob_key(raw)).read_bytes()
+        except FileNotFoundError:
+            raise _missing(raw, str(self.root)) from None
+        return _verified(raw, packed)
+
+    def exists(self, raw: str) -> bool:
+        return (self.root / blob_key(raw)).exists()
+
+
+class RemoteBlobs:
+    """Blobs behind any fsspec URL (object store, memory, ssh …)."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec  # slow to import, only needed here
+
+        self.files: Any
+        self.files, self.base = fsspec.core.url_to_fs(url)
+
+    def put_all(self, blobs: Sequence[bytes]) -> list[str]:
+        hashes: list[str] = []
+        for data in blobs:
+            raw = content_hash(data)
+            hashes.append(raw)
+            key = f"{self.base}/{blob_key(raw)}"
+            if not self.files.exists(key):
+                self.files.makedirs(os.path.dirname(key), exist_ok=True)
+                self.files.pipe_file(key, compress(data))
+                passing("blob-written")
+        return hashes
+
+    def get(self, raw: str) -> bytes:
+        try:
+            packed = self.files.cat_file(f"{self.base}/{blob_key(raw)}")
+        except FileNotFoundError:
+            raise _missing(raw, self.base) from None
+        return _verified(raw, packed)
+
+    def exists(self, raw: str) -> bool:
+        return bool(self.files.exists(f"{self.base}/{blob_key(raw)}"))
+
+
+def open_blobs(state: Path, url: str | None) -> BlobStore:
+    """Return the blob store: `raw/` in the state folder, or the fsspec URL of the configuration."""
+    return RemoteBlobs(url) if url else LocalBlobs(state / "raw")
+
+
+def _missing(raw: str, where: str) -> Transient:
+    return Transient(
+        f"the raw bytes of {raw} are not in the blob store at {where}",
+        remedy="restore the raw/ folder from a backup, or remove the state and fetch again",
+    )
+
+
+def _verified(raw: str, packed: bytes) -> bytes:
+    try:
+        data = decompress(packed)
+    except zstandard.ZstdError as error:
+        raise Defect(f"the stored bytes of {raw} are damaged: {error}", remedy="restore raw/ from a backup") from error
+    if content_hash(data) != raw:
+        raise Defect(f"the stored bytes of {raw} are damaged: hash differs", remedy="restore raw/ from a backup")
+    return data

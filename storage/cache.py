@@ -1,0 +1,68 @@
+"""The record cache: what a stage made of a message, by a key over everything it depends on.
+
+Deleting `cache.db` changes no output byte; a missing or damaged row is a miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from storage.blobs import compress, decompress
+from storage.ledger import chunks
+
+
+class RecordCache:
+    """A key-value store in SQLite, safe for several processes; never raises on a damaged or locked file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection = self._open()
+
+    def _open(self) -> sqlite3.Connection | None:
+        for _ in range(2):
+            try:
+                connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.execute("CREATE TABLE IF NOT EXISTS record (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+                self.path.chmod(0o600)
+                return connection
+            except sqlite3.DatabaseError:
+                for suffix in ("", "-wal", "-shm"):  # not a database any more: start an empty one
+                    with contextlib.suppress(OSError):
+                        Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+        return None
+
+    def get_all(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return the values of those keys that are there."""
+        found: dict[bytes, bytes] = {}
+        if self.connection is None:
+            return found
+        for part in chunks(keys):
+            marks = ",".join("?" * len(part))
+            try:
+                rows = self.connection.execute(f"SELECT key, value FROM record WHERE key IN ({marks})", part).fetchall()
+                found.update((key, decompress(value)) for key, value in rows)
+            except Exception:  # noqa: BLE001, PERF203 - any damage is a miss
+                continue
+        return found
+
+    def put_all(self, values: Mapping[bytes, bytes]) -> None:
+        """Store values; a failure (full disk, lock) only costs later hits."""
+        if self.connection is None or not values:
+            return
+        rows: Sequence[tuple[bytes, bytes]] = [(key, compress(value)) for key, value in sorted(values.items())]
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?)", rows)
+            self.connection.execute("COMMIT")
+        except sqlite3.Error:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()

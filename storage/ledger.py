@@ -1,0 +1,186 @@
+"""The ledger: one transactional database per state root. SQLite (WAL) by default, PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from models.errors import Transient, UsageError
+from storage import schema
+
+BUSY_SECONDS = 60
+CHUNK = 500  # bound parameters per statement stay under SQLite's limit
+_LOCK_KEY = 7_305_731  # advisory lock that makes PostgreSQL's writers wait for each other as SQLite's do
+
+
+class Ledger:
+    """Short transactions on one database; `write` holds the single writer's lock from its first statement."""
+
+    def __init__(self, url: str, engine: Engine) -> None:
+        self.url = url
+        self.engine = engine
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection with one consistent snapshot. Raises Transient when the database gives up."""
+        with _typed_errors(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection inside a write transaction; commits at the end, rolls back on any exception."""
+        with _typed_errors(), self.engine.connect().execution_options(atlas_begin="IMMEDIATE") as connection:
+            with connection.begin():
+                if self.engine.dialect.name == "postgresql":
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+                yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_ledger(state: Path, url: str | None, tenant: str) -> Ledger:
+    """Return the ledger of a state root, created when missing.
+
+    Raises UsageError where the database is another tenant's, of another version, or cannot be opened.
+    """
+    ledger = connect_ledger(state, url)
+    try:
+        with ledger.write() as connection:
+            schema.metadata.create_all(connection)
+            _check_owner(connection, tenant, state)
+    except Transient as error:
+        raise UsageError(
+            f"the ledger {_without_secret(ledger.url)} cannot be opened: {error.detail}",
+            remedy="check the rights of the state folder and the free space, or ledger_url",
+        ) from error
+    if ledger.engine.dialect.name == "sqlite":
+        for suffix in ("", "-wal", "-shm"):
+            path = Path(str(state / "ledger.db") + suffix)
+            if path.exists():
+                path.chmod(0o600)
+    return ledger
+
+
+def connect_ledger(state: Path, url: str | None) -> Ledger:
+    """Return the ledger of a state root whose owner was checked before (a worker that joins a run)."""
+    url = url or f"sqlite:///{state / 'ledger.db'}"
+    engine = create_engine(url)
+    if engine.dialect.name == "sqlite":
+        _set_up_sqlite(engine)
+    return Ledger(url, engine)
+
+
+def _check_owner(connection: Connection, tenant: str, state: Path) -> None:
+    known = get_meta(connection, "tenant")
+    if known is None:
+        set_meta(connection, "tenant", tenant)
+        set_meta(connection, "schema", schema.SCHEMA_VERSION)
+    elif known != tenant:
+        raise UsageError(
+            f"the state folder {state} belongs to tenant `{known}`, not to `{tenant}`",
+            remedy="use one state folder for each tenant: change `state` or `tenant` in the configuration",
+        )
+    version = get_meta(connection, "schema")
+    if version != schema.SCHEMA_VERSION:
+        raise UsageError(
+            f"the ledger in {state} has schema {version}, this program needs {schema.SCHEMA_VERSION}",
+            remedy="use the version of atlas-extract that wrote it, or a new state folder",
+        )
+
+
+def _set_up_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        kind = connection.get_execution_options().get("atlas_begin", "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {kind}")
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        raise Transient(
+            f"ledger: {error.orig}", remedy="free space on the disk or check the database, then run again"
+        ) from error
+
+
+def _without_secret(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    return f"{head.split('://')[0]}://…@{tail}" if at else url
+
+
+def get_meta(connection: Connection, key: str) -> str | None:
+    return connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar()
+
+
+def set_meta(connection: Connection, key: str, value: str) -> None:
+    upsert(connection, schema.meta, [{"key": key, "value": value}])
+
+
+def next_change(connection: Connection) -> int:
+    """Return the next number of the change counter."""
+    table = schema.counter
+    done = connection.execute(update(table).where(table.c.name == "change").values(n=table.c.n + 1))
+    if done.rowcount == 0:
+        connection.execute(insert(table).values(name="change", n=1))
+    return last_change(connection)
+
+
+def last_change(connection: Connection) -> int:
+    table = schema.counter
+    return connection.execute(select(table.c.n).where(table.c.name == "change")).scalar() or 0
+
+
+def upsert(
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    keep: Iterable[str] = (),
+    ignore: bool = False,
+) -> None:
+    """Insert rows by primary key; an existing row takes the new values (but for columns in `keep`)."""
+    if not rows:
+        return
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    keys = [column.name for column in table.primary_key]
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys and name not in set(keep)}
+    if ignore or not changed:
+        statement = statement.on_conflict_do_nothing(index_elements=keys)
+    else:
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    connection.execute(statement, list(rows))
+
+
+def chunks(values: Iterable[Any], size: int = CHUNK) -> Iterator[list[Any]]:
+    """Yield lists of at most `size` values."""
+    part: list[Any] = []
+    for value in values:
+        part.append(value)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def count_rows(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()

@@ -1,0 +1,213 @@
+"""Tables of the ledger (SQLAlchemy Core; SQLite and PostgreSQL). The ledger is the truth."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+SCHEMA_VERSION = "1"
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
+
+counter = Table(
+    "counter", metadata, Column("name", String, primary_key=True), Column("n", Integer, nullable=False)
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("started_at", String, nullable=False),
+    Column("finished_at", String),
+    Column("host", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("settings", Text, nullable=False),  # JSON, so that a worker elsewhere can open the same run
+    Column("report", Text),
+)
+
+location = Table(
+    "location",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("account", String, nullable=False),
+    Column("folder", String, nullable=False),
+    Column("uid", String, nullable=False),
+    Column("raw", String, nullable=False),
+    Column("stamp", String, nullable=False),
+    Column("locator", String, nullable=False),
+    Column("internal_date", String),
+    UniqueConstraint("account", "folder", "uid"),
+    Index("location_raw", "raw"),
+)
+
+cursor = Table(
+    "cursor",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("folder", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+work = Table(  # one row for each raw message: what is still to do
+    "work",
+    metadata,
+    Column("raw", String, primary_key=True),
+    Column("status", String, nullable=False),  # pending, done, held
+    Column("generation", Integer, nullable=False),  # counts requests, so that a late "done" hides no new one
+    Column("signature", String),  # versions and policies that the finished work was done with
+    Index("work_status", "status"),
+)
+
+inflight = Table(
+    "inflight",
+    metadata,
+    Column("run_id", String, primary_key=True),
+    Column("batch_id", String, primary_key=True),
+    Column("stage", String, primary_key=True),
+    Column("keys", Text, nullable=False),
+)
+
+suspect = Table(  # messages that were in flight when a run died: retried one by one
+    "suspect", metadata, Column("raw", String, primary_key=True), Column("alone", Integer, nullable=False)
+)
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("raw", String, primary_key=True),
+    Column("stage", String, nullable=False),
+    Column("signature", String, nullable=False),  # of the failing stage: a change retries by itself
+    Column("kind", String, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("remedy", Text),
+    Column("traceback", Text),
+    Column("first_seen", String, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("dismissed", Boolean, nullable=False),
+)
+
+node = Table(
+    "node",
+    metadata,
+    Column("raw", String, primary_key=True),
+    Column("msg_id", String, nullable=False),
+    Column("subject_key", String, nullable=False),
+    Column("date", String),
+    Column("waiting", Boolean, nullable=False),  # a reply without headers: may hang on a soft edge
+    Column("thread", Integer),
+    Column("record", String),  # key of the record that this copy belongs to, set by settle
+    Column("body", LargeBinary, nullable=False),  # the packed Node
+    Index("node_bucket", "subject_key", "date"),
+    Index("node_thread", "thread"),
+    Index("node_msg_id", "msg_id"),
+)
+
+node_id = Table(  # every id that a node owns or names
+    "node_id",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("raw", String, primary_key=True),
+    Index("node_id_raw", "raw"),
+)
+
+soft_edge = Table(
+    "soft_edge",
+    metadata,
+    Column("child", String, primary_key=True),
+    Column("parent", String, nullable=False),
+    Column("tier", String, nullable=False),
+    Column("score", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("soft_edge_parent", "parent"),
+)
+
+thread = Table(
+    "thread",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),  # the immutable surrogate
+    Column("revision", Integer, nullable=False),
+    Column("settled", Integer, nullable=False),  # revision that the wanted files show
+    Column("public_id", String),
+    Column("created_by", String),
+    Index("thread_public", "public_id"),
+)
+
+redirect = Table(
+    "redirect",
+    metadata,
+    Column("old", String, primary_key=True),
+    Column("new", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("at", String, nullable=False),
+)
+
+record = Table(  # one row for each Email
+    "record",
+    metadata,
+    Column("key", String, primary_key=True),  # msg_id of the Email
+    Column("thread", Integer, nullable=False),
+    Column("raw", String, nullable=False),  # the copy that the text was taken from
+    Column("path", String, nullable=False),
+    Column("location", Integer),  # the location that counts as the message, the others are duplicates
+    Column("method", String, nullable=False),
+    Column("unclustered", Boolean, nullable=False),
+    Index("record_thread", "thread"),
+    Index("record_raw", "raw"),
+)
+
+sighting = Table(  # header people of records, for merge proposals and customer candidates
+    "sighting",
+    metadata,
+    Column("record", String, primary_key=True),
+    Column("email", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("thread", Integer, nullable=False),
+    Column("internal", Boolean, nullable=False),
+    Column("domain", String),  # set where the domain is a customer candidate
+    Column("date", String),
+    Column("subject", String, nullable=False),
+    Index("sighting_thread", "thread"),
+    Index("sighting_domain", "domain"),
+)
+
+wanted = Table(  # what the files shall be
+    "wanted",
+    metadata,
+    Column("path", String, primary_key=True),
+    Column("owner", String, nullable=False),  # thread surrogate, raw hash of a quarantined mail, or a name
+    Column("digest", String, nullable=False),  # ignores extracted_at
+    Column("change", Integer, nullable=False),  # counter at the last change
+    Column("content", LargeBinary, nullable=False),  # the bytes of the file, compressed
+    Index("wanted_owner", "owner"),
+)
+
+published = Table(  # what the files are; digest "" while a path is being touched
+    "published",
+    metadata,
+    Column("path", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("size", Integer, nullable=False),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("token", Integer, nullable=False),  # fencing token, grows with each holder
+    Column("run_id", String),
+    Column("host", String),
+    Column("pid", Integer),
+    Column("heartbeat", Float, nullable=False),
+)

@@ -1,0 +1,190 @@
+"""The work queue: which raw messages were stored, and what is still to do for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, and_, case, delete, insert, or_, select, update
+
+from storage.ledger import chunks, upsert
+from storage.schema import inflight, location, quarantine, suspect, work
+
+
+class Known:
+    """A location as the ledger knows it."""
+
+    __slots__ = ("id", "raw", "stamp")
+
+    def __init__(self, id: int, raw: str, stamp: str) -> None:
+        self.id = id
+        self.raw = raw
+        self.stamp = stamp
+
+
+def known_locations(connection: Connection, account: str, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Known]:
+    """Return what is known of `(folder, uid)` places of an account."""
+    by_folder: dict[str, list[str]] = {}
+    for folder, uid in places:
+        by_folder.setdefault(folder, []).append(uid)
+    found: dict[tuple[str, str], Known] = {}
+    table = location.c
+    for folder, uids in by_folder.items():
+        for part in chunks(uids):
+            query = select(table.id, table.uid, table.raw, table.stamp).where(
+                table.account == account, table.folder == folder, table.uid.in_(part)
+            )
+            for id_, uid, raw, stamp in connection.execute(query):
+                found[(folder, uid)] = Known(id_, raw, stamp)
+    return found
+
+
+def members_of(connection: Connection, account: str, folder: str) -> list[tuple[str, str, str]]:
+    """Return `(uid, locator, stamp)` of all known places of a folder, in order of insertion."""
+    table = location.c
+    query = select(table.uid, table.locator, table.stamp).where(table.account == account, table.folder == folder)
+    return [(row[0], row[1], row[2]) for row in connection.execute(query.order_by(table.id))]
+
+
+def store_locations(connection: Connection, account: str, rows: Sequence[dict[str, str | None]]) -> None:
+    """Note where messages were found and request work for each that is new there.
+
+    A row has folder, uid, raw, stamp, locator, internal_date. A place that held other bytes before is
+    re-pointed, and both messages are worked on again.
+    """
+    known = known_locations(connection, account, [(str(r["folder"]), str(r["uid"])) for r in rows])
+    new, again = [], set()
+    for row in rows:
+        before = known.get((str(row["folder"]), str(row["uid"])))
+        if before is None:
+            new.append({"account": account, **row})
+            again.add(str(row["raw"]))
+            continue
+        connection.execute(update(location).where(location.c.id == before.id).values(**row))
+        if before.raw != row["raw"]:
+            again |= {before.raw, str(row["raw"])}
+    if new:
+        connection.execute(insert(location), new)
+    request(connection, sorted(again))
+
+
+def request(connection: Connection, raws: Sequence[str]) -> None:
+    """Ask for work on raw messages: new ones become pending, known ones get a new generation.
+
+    A held (quarantined) message stays held; its quarantine file is refreshed by the next run.
+    """
+    known: set[str] = set()
+    for part in chunks(raws):
+        known.update(connection.scalars(select(work.c.raw).where(work.c.raw.in_(part))))
+        connection.execute(
+            update(work)
+            .where(work.c.raw.in_(part))
+            .values(
+                generation=work.c.generation + 1,
+                status=case((work.c.status == "held", "refresh"), (work.c.status == "refresh", "refresh"), else_="pending"),
+            )
+        )
+    fresh = [{"raw": raw, "status": "pending", "generation": 1, "signature": None} for raw in raws if raw not in known]
+    if fresh:
+        connection.execute(insert(work), fresh)
+
+
+def retry(connection: Connection, raws: Iterable[str]) -> int:
+    """Make held messages pending again; returns how many."""
+    count = 0
+    for part in chunks(raws):
+        done = connection.execute(
+            update(work).where(work.c.raw.in_(part)).values(status="pending", generation=work.c.generation + 1)
+        )
+        count += done.rowcount
+    return count
+
+
+def retry_changed(connection: Connection, signatures: dict[str, str]) -> int:
+    """Make held messages pending whose failing stage has another signature now; returns how many."""
+    rows = connection.execute(
+        select(quarantine.c.raw, quarantine.c.stage, quarantine.c.signature).where(~quarantine.c.dismissed)
+    )
+    stale = [raw for raw, stage, signature in rows if signatures.get(stage, signature) != signature]
+    return retry(connection, stale)
+
+
+def pending(connection: Connection, signature: str) -> list[str]:
+    """Return raw hashes that want work: pending ones, and done ones whose versions or policies changed."""
+    query = select(work.c.raw).where(
+        or_(
+            work.c.status == "pending",
+            and_(work.c.status == "done", or_(work.c.signature.is_(None), work.c.signature != signature)),
+        )
+    )
+    return sorted(connection.scalars(query))
+
+
+def still_open(connection: Connection, raws: Iterable[str]) -> list[str]:
+    """Return those of `raws` that are pending."""
+    found: list[str] = []
+    for part in chunks(raws):
+        found += connection.scalars(select(work.c.raw).where(work.c.raw.in_(part), work.c.status == "pending"))
+    return found
+
+
+def to_refresh(connection: Connection) -> list[str]:
+    """Return held messages whose locations changed, so that their quarantine file does too."""
+    return sorted(connection.scalars(select(work.c.raw).where(work.c.status == "refresh")))
+
+
+def generations(connection: Connection, raws: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for part in chunks(raws):
+        for raw, generation in connection.execute(select(work.c.raw, work.c.generation).where(work.c.raw.in_(part))):
+            found[raw] = generation
+    return found
+
+
+def finish(connection: Connection, seen: dict[str, int], signature: str) -> None:
+    """Mark messages done that nobody asked for again since `seen` (raw → generation) was read."""
+    table = work.c
+    for part in chunks(sorted(seen)):
+        current = generations(connection, part)
+        unchanged = [raw for raw in part if current.get(raw) == seen[raw]]
+        if unchanged:
+            connection.execute(
+                update(work).where(table.raw.in_(unchanged)).values(status="done", signature=signature)
+            )
+
+
+def set_status(connection: Connection, raws: Iterable[str], status: str) -> None:
+    for part in chunks(raws):
+        connection.execute(update(work).where(work.c.raw.in_(part)).values(status=status))
+
+
+def note_inflight(connection: Connection, run_id: str, batch_id: str, stage: str, keys: Sequence[str]) -> None:
+    """Note the keys of a batch before it runs, so that a crash names its suspects."""
+    row = {"run_id": run_id, "batch_id": batch_id, "stage": stage, "keys": json.dumps(list(keys))}
+    upsert(connection, inflight, [row])
+
+
+def clear_inflight(connection: Connection, run_id: str, batch_id: str) -> None:
+    connection.execute(delete(inflight).where(inflight.c.run_id == run_id, inflight.c.batch_id == batch_id))
+
+
+def collect_suspects(connection: Connection, dead_runs: Iterable[str]) -> None:
+    """Turn what dead runs left in flight into suspects, which are worked on one by one."""
+    for run_id in dead_runs:
+        for (keys,) in connection.execute(select(inflight.c.keys).where(inflight.c.run_id == run_id)).all():
+            raws = json.loads(keys)
+            for raw in raws:
+                tried = connection.execute(select(suspect.c.alone).where(suspect.c.raw == raw)).scalar()
+                alone = (tried or 0) + (1 if len(raws) == 1 else 0)
+                upsert(connection, suspect, [{"raw": raw, "alone": alone}])
+        connection.execute(delete(inflight).where(inflight.c.run_id == run_id))
+
+
+def suspects(connection: Connection) -> dict[str, int]:
+    """Return suspects with the number of runs that died while working on that message alone."""
+    return {raw: alone for raw, alone in connection.execute(select(suspect.c.raw, suspect.c.alone))}
+
+
+def acquit(connection: Connection, raws: Iterable[str]) -> None:
+    for part in chunks(raws):
+        connection.execute(delete(suspect).where(suspect.c.raw.in_(part)))
