@@ -145,7 +145,7 @@ class Arena:
         return self._killed(run, self._wait(run, LONGEST_RUN), point)
 
     def run_at_once(self, kills: Mapping[str, float | None]) -> int:
-        """Run all accounts at once; those with a number are killed after so many seconds. Return the kills."""
+        """Run all accounts at once; one with a number is killed after so many seconds. Return the kills."""
         began = time.monotonic()
         running = {account: self._start([account]) for account in kills}
         killed = 0
@@ -164,7 +164,9 @@ class Arena:
         found = [*compare(files, snapshot(self.state)), *compare_with_ledger(self.state)]
         if not found:
             mine = published_digests(self.state)
-            changed = [path for path in sorted(mine) if digests.get(path) != mine[path]]
+            # A quarantine file's digest may cover when it was first seen, so its value is not compared.
+            lasting = [path for path in sorted(mine) if "/_failed/" not in path]
+            changed = [path for path in lasting if digests and digests.get(path) != mine[path]]
             found = [
                 Difference(path=path, detail="equal file, other digest in the ledger") for path in changed
             ]

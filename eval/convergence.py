@@ -63,7 +63,7 @@ class Harness:
         self.results: list[Result] = []
         self.unreached: Counter[str] = Counter()
         self.killed: Counter[str] = Counter()
-        self.deepest = {point: 6 for point in POINTS}
+        self.deepest = {point: 12 if point == "blob-written" else 2 for point in POINTS}
 
     def reference(self, name: str, count: int) -> Reference:
         """Make a corpus and run it once, all accounts in one run, then again: nothing may change."""
@@ -72,10 +72,13 @@ class Harness:
         arena = self._arena(f"reference-{name}", corpus)
         arena.arrive(corpus.files)
         accounts = list(corpus.accounts)
-        arena.run_to_end(accounts)
+        first = arena.run_to_end(accounts) or {}
         files = snapshot(arena.state)
-        if not files:
+        empty = sum("empty" in traits for traits in corpus.traits.values())
+        if not first.get("written"):
             arena.problem("the clean run wrote nothing")
+        if first.get("quarantined", 0) > empty:
+            arena.problem(f"{first['quarantined']} mails in quarantine, but only {empty} of them are empty")
         digests = {} if compare_with_ledger(arena.state) else published_digests(arena.state)
         full = arena.seconds_of_last_run
         before = exact_snapshot(arena.state)
@@ -155,6 +158,7 @@ class Harness:
         passing = self.chance.randint(1, self.deepest[point])
         if arena.run_to_point(account, point, passing):
             self.killed[point] += 1
+            self.deepest[point] += passing == self.deepest[point]
             return True
         self.unreached[point] += 1
         self.deepest[point] = max(1, passing // 2)
@@ -191,11 +195,11 @@ def run(plan: Plan, harness: Harness) -> None:
     if not small.files:
         return
     harness.rebuilt(small)
-    kills = scenario = 0
-    while kills < plan.kills and scenario < plan.kills:
+    scenario = fruitless = 0
+    while (before := sum(harness.killed.values())) < plan.kills and fruitless < 3:
         scenario += 1
         harness.kills(f"kills-{scenario}", small)
-        kills = sum(harness.killed.values())
+        fruitless = 0 if sum(harness.killed.values()) > before else fruitless + 1
     for number in range(plan.together):
         harness.together(f"together-{number + 1}", small, with_kills=number % 2 == 1)
     large = harness.reference("large", plan.large)

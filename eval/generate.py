@@ -1,7 +1,6 @@
 """A made-up mail corpus: conversations in three languages, with the oddities of real mailboxes.
 
-Everything follows from the seed: two calls with the same arguments write the same bytes. Used by the
-convergence harness.
+Everything follows from the seed: two calls with the same arguments write the same bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +24,7 @@ from models.base import Record
 
 FIRST_DAY = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 OFFSETS = (8, 9, 0, -5)
-LIST_FOOTER = (
-    "\n_______________________________________________\nproject mailing list\nproject@lists.us.example\n"
-)
+LIST_FOOTER = "\n" + "_" * 47 + "\nproject mailing list\nproject@lists.us.example\n"
 REPLY_PREFIX = {"zh": ("Re: ", "回复：", "答复: "), "en": ("Re: ", "RE: "), "ja": ("Re: ", "返信: ")}
 
 
@@ -292,7 +289,7 @@ def main() -> None:
     """Write a corpus from the command line and print how many files it has."""
     parser = argparse.ArgumentParser(prog="python -m eval.generate", description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--count", type=int, default=1000, help="different messages (default 1000)")
+    parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     wish = parser.parse_args()
     rows = generate(wish.count, wish.seed, wish.out)

@@ -44,7 +44,7 @@ def exact_snapshot(state: Path) -> dict[str, str]:
 
 
 def produced_files(state: Path) -> list[str]:
-    """Return the sorted relative paths of extracted mail, threads and proposals, stray temporary files too."""
+    """Return the sorted relative paths of extracted mail, threads and proposals, stray temporary ones too."""
     found = [*_below(state / "extracted"), *_below(state / "threads")]
     found += (state / "people").glob("_to_merge.json")
     found += (state / "customers").glob("UNCLASSIFIED-*")
@@ -88,7 +88,7 @@ def compare_with_ledger(state: Path) -> list[Difference]:
 
 
 def published_digests(state: Path) -> dict[str, str]:
-    """Return the ledger's table `published` as path → digest. Raises sqlite3.Error where it cannot be read."""
+    """Return the ledger's table `published` as path → digest. Raises sqlite3.Error if it is unreadable."""
     with closing(sqlite3.connect(f"file:{state / 'ledger.db'}?mode=ro", uri=True)) as ledger:
         return dict(ledger.execute("SELECT path, digest FROM published"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -11,16 +11,16 @@ import msgspec
 
 from flows.derive import Deriver
 from flows.settle import settle_threads
-from models.base import Record, digest
+from models.base import Record, content_hash, digest
 from models.batch import BatchOut, BatchRef, RunRef, Unreadable
-from models.errors import Transient
+from models.errors import AtlasError, Transient
 from models.thread import Node
 from stages.fetch import open_source
 from stages.fetch.config import policy_of as fetch_policy
 from stages.fetch.source import Item, ItemVanished
 from stages.thread import make_node, place, withdraw
 from storage import quarantine
-from storage.faults import passing
+from storage.faults import inject, passing
 from storage.ledger import upsert
 from storage.schema import cursor
 from storage.thread_index import LedgerThreadIndex
@@ -93,14 +93,23 @@ def _fetch(deriver: Deriver, ref: BatchRef) -> BatchOut:
     assert ref.account is not None
     policy = fetch_policy(workspace.settings, workspace.curated)
     source = open_source(workspace.sources[ref.account], ref.account, policy)
-    rows, blobs, unreadable = [], [], []
+    rows: list[dict[str, str | None]] = []
+    blobs: list[bytes] = []
+    unreadable: list[Unreadable] = []
     try:
         for item in (key.item for key in keys if key.item is not None):
             try:
-                blobs.append(source.read(item))
+                data = source.read(item)
+                inject("fetch", content_hash(data))
             except ItemVanished as error:
-                unreadable.append(Unreadable(path=item.uid, reason=error.detail))
+                unreadable.append(Unreadable(path=_path_of(item), reason=error.detail))
                 continue
+            except (AtlasError, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001 - it was never seen: named, and tried again next time
+                unreadable.append(Unreadable(path=_path_of(item), reason=f"{type(error).__name__}: {error}"))
+                continue
+            blobs.append(data)
             row = {"folder": item.folder, "uid": item.uid, "locator": item.locator, "stamp": item.stamp}
             rows.append({**row, "internal_date": item.internal_date})
     finally:
@@ -109,13 +118,28 @@ def _fetch(deriver: Deriver, ref: BatchRef) -> BatchOut:
     for row, raw in zip(rows, raws, strict=True):
         row["raw"] = raw
     cursors = [
-        {"account": ref.account, "folder": key.cursor_of, "value": key.cursor} for key in keys if key.cursor_of
+        {"account": ref.account, "folder": key.cursor_of, "value": key.cursor}
+        for key in keys
+        if key.cursor_of and is_whole(key.cursor_of, unreadable)
     ]
     with workspace.ledger.write() as connection:
         store_locations(connection, ref.account, rows)
         upsert(connection, cursor, cursors)
     passing("fetch-committed")
     return BatchOut(stage="fetch", ok=tuple(raws), unreadable=tuple(unreadable))
+
+
+def is_whole(container: str, unreadable: Iterable[Unreadable]) -> bool:
+    """Return whether nothing in a container (an mbox) was unreadable, so that it need not be listed again."""
+    return not any(
+        one.path == container or one.path.startswith((f"{container}/", f"{container} ("))
+        for one in unreadable
+    )
+
+
+def _path_of(item: Item) -> str:
+    within = item.folder == "." or item.uid.startswith(f"{item.folder}/")
+    return item.uid if within else f"{item.folder}/{item.uid}"
 
 
 def _decode(deriver: Deriver, ref: BatchRef) -> BatchOut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -40,20 +41,29 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the versions and exit")
     run = parser.add_argument_group("run")
     run.add_argument(
-        "--source", action="append", metavar="PATH", help="folder (.eml, mbox, Maildir; sub-folders too) or file; repeatable"
+        "--source",
+        action="append",
+        metavar="PATH",
+        help="folder (.eml, mbox, Maildir; sub-folders too) or file; repeatable",
     )
     run.add_argument("--account", metavar="NAME", help="name of the mailbox (default: the folder's name)")
     run.add_argument("--since", metavar="YYYY-MM-DD", help="only messages of this day or later")
     run.add_argument("--until", metavar="YYYY-MM-DD", help="only messages of this day or earlier")
-    run.add_argument("--limit", type=_positive, metavar="N", help="take at most N messages that are not known yet")
+    run.add_argument(
+        "--limit", type=_positive, metavar="N", help="take at most N messages that are not known yet"
+    )
     run.add_argument("--dry-run", action="store_true", help="list and count, write nothing")
     run.add_argument("--report", metavar="FILE", help="write the run report (JSON) there too")
     run.add_argument("--quiet", action="store_true", help="no progress and no balance sheet")
     _common(parser, argparse.SUPPRESS, run)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=_Parser
+    )
 
     def command(name: str, text: str, *, json_output: bool = True) -> argparse.ArgumentParser:
-        child: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        child: argparse.ArgumentParser = commands.add_parser(
+            name, help=text, description=text, allow_abbrev=False
+        )
         _common(child, argparse.SUPPRESS, json_output=json_output)
         return child
 
@@ -65,21 +75,40 @@ def build_parser() -> argparse.ArgumentParser:
     thread.add_argument("name", metavar="ID|MSG")
     held = command("quarantine", "messages that could not be taken: why, and the way back")
     held.add_argument("action", choices=["list", "show", "retry", "dismiss"])
-    held.add_argument("messages", nargs="*", metavar="MSG", help="raw hash (a start of 8 or more), msg_id or uid")
+    held.add_argument(
+        "messages", nargs="*", metavar="MSG", help="raw hash (a start of 8 or more), msg_id or uid"
+    )
     held.add_argument("--all", action="store_true", help="retry or dismiss all of them")
     command("unclustered", "messages whose text could not be read and that are in no thread")
     schema = command("schema", "print the JSON Schema of the files that atlas-extract writes")
-    schema.add_argument("name", nargs="?", default="email", help="email, thread, report, quarantine, candidate, merges")
-    stage = command("stage", "run one stage on JSON Lines (standard input to standard output)", json_output=False)
+    schema.add_argument(
+        "name", nargs="?", default="email", help="email, thread, report, quarantine, candidate, merges"
+    )
+    stage = command(
+        "stage", "run one stage on JSON Lines (standard input to standard output)", json_output=False
+    )
     stage.add_argument("name", choices=["decode", "dequote", "thread", "entities", "intent"])
     stage.add_argument("--timing", action="store_true", help="add `ms`, the time inside the stage")
     return parser
 
 
-def _common(parser: argparse.ArgumentParser, default: str, group: argparse._ArgumentGroup | None = None, *, json_output: bool = True) -> None:
+def _common(
+    parser: argparse.ArgumentParser,
+    default: str,
+    group: argparse._ArgumentGroup | None = None,
+    *,
+    json_output: bool = True,
+) -> None:
     add = (group or parser).add_argument
-    add("--state", metavar="DIR", default=default, help="state folder (default: `state` of the configuration)")
-    add("--config", metavar="FILE", default=default, help="configuration file (default: ./atlas.toml, else the user's)")
+    add(
+        "--state", metavar="DIR", default=default, help="state folder (default: `state` of the configuration)"
+    )
+    add(
+        "--config",
+        metavar="FILE",
+        default=default,
+        help="configuration file (default: ./atlas.toml, else the user's)",
+    )
     if json_output:
         add("--json", action="store_true", default=default, help="print JSON on standard output")
 
@@ -94,6 +123,9 @@ def _positive(text: str) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese is no defect
     if (shadow := _shadowing_file()) is not None:
         print(
             f"atlas-extract: {shadow} hides a package of atlas-extract; rename it, or install atlas-extract in an "

@@ -52,7 +52,10 @@ class Deriver:
     def decoded(self, raws: Iterable[str]) -> dict[str, Decoded]:
         policy = self.policies.decode
         return self._derive(
-            "decode", raws, lambda raw: raw, lambda raw, _: decode.decode(self.workspace.blobs.get(raw), policy)
+            "decode",
+            raws,
+            lambda raw: raw,
+            lambda raw, _: decode.decode(self.workspace.blobs.get(raw), policy),
         )
 
     def dequoted(self, raws: Iterable[str]) -> dict[str, Dequoted]:
@@ -98,7 +101,9 @@ class Deriver:
         except Transient:
             raise
         except BadInput as error:
-            failure = Quarantined(key=raw, stage=stage, kind=error.kind, detail=error.detail, remedy=error.remedy)
+            failure = Quarantined(
+                key=raw, stage=stage, kind=error.kind, detail=error.detail, remedy=error.remedy
+            )
         except (MemoryError, RecursionError) as error:
             failure = Quarantined(
                 key=raw,
@@ -184,5 +189,7 @@ class Deriver:
 def _short_traceback(error: BaseException) -> str:
     """Return the traceback without paths of this machine: file names alone."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [f"  {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} in {frame.name}" for frame in frames[-20:]]
+    lines = [
+        f"  {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} in {frame.name}" for frame in frames[-20:]
+    ]
     return "\n".join([*lines, f"{type(error).__name__}: {error}"])

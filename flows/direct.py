@@ -20,7 +20,8 @@ class DirectExecutor:
         self.lanes = pipeline.processes or os.cpu_count() or 1
         self._workspace = workspace
         self._workers = [
-            GuardedWorker(pipeline.message_seconds, pipeline.message_memory_mb, self._hold) for _ in range(self.lanes)
+            GuardedWorker(pipeline.message_seconds, pipeline.message_memory_mb, self._hold)
+            for _ in range(self.lanes)
         ]
         self._free: queue.LifoQueue[GuardedWorker] = queue.LifoQueue()
         for worker in self._workers:

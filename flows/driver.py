@@ -8,24 +8,25 @@ import threading
 import time
 import uuid
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 import msgspec
 from sqlalchemy import func, select
 
 from flows.balance import count_outcomes
-from flows.batch import FetchKey, batch_ref, run_batch
+from flows.batch import FetchKey, batch_ref, is_whole, run_batch
 from flows.derive import Deriver
 from flows.listing import KnownInLedger, outside
 from flows.request import RunRequest
 from flows.settle import settle_people
 from models.base import parse_time
 from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
-from models.errors import AtlasError, Transient
+from models.errors import AtlasError, Defect, Transient
 from models.report import Report, ThreadCounts
 from models.thread import GUESSES
 from stages.fetch import open_source
@@ -72,17 +73,17 @@ class _Tally:
     """What the batches of a run reported, summed."""
 
     cached: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     calls: Counter[str] = field(default_factory=Counter)
     unreadable: list[Unreadable] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, out: BatchOut) -> None:
+    def add(self, ref: BatchRef, out: BatchOut) -> None:
         with self.lock:
             self.cached[out.stage] += out.cached
             self.seconds[out.stage] += out.seconds
             if out.stage not in ("fetch", "normalize"):
-                self.calls[out.stage] += len(out.ok) + len(out.quarantined) - out.cached
+                self.calls[out.stage] += len(ref.keys) - out.cached
             self.unreadable += out.unreadable
 
 
@@ -90,7 +91,9 @@ class Run:
     """One run of the pipeline over a workspace. `execute` returns the report; it raises only UsageError and
     MailboxBusy (nothing was done then)."""
 
-    def __init__(self, workspace: Workspace, request: RunRequest, executor: Executor, progress: Progress) -> None:
+    def __init__(
+        self, workspace: Workspace, request: RunRequest, executor: Executor, progress: Progress
+    ) -> None:
         self.workspace = workspace
         self.request = request
         self.executor = executor
@@ -101,7 +104,7 @@ class Run:
         self.deriver = Deriver(workspace)
         self.tally = _Tally()
         self.listed = array("q")  # ids of the locations that the sources listed in this run
-        self.report = Report(run_id=self.run_id, started_at="")
+        self.report = Report(run_id=self.run_id, started_at=datetime.now(UTC).isoformat(timespec="seconds"))
         self._stop = threading.Event()
 
     def stop(self, reason: str) -> None:
@@ -117,19 +120,24 @@ class Run:
         try:
             for account in sorted(self.request.sources):
                 leases.append(take_lease(workspace.state, workspace.ledger, account, self.run_id))
-            started = begin_run(
-                workspace.ledger, self.run_id, workspace.settings, workspace.curated, workspace.sources
-            )
-            self.report.started_at = started
             with workspace.ledger.read() as connection:
                 first_change = last_change(connection)
             try:
+                begin_run(
+                    workspace.ledger,
+                    self.run_id,
+                    self.report.started_at,
+                    workspace.settings,
+                    workspace.curated,
+                    workspace.sources,
+                )
                 with _signals(self):
                     self._pipeline()
             except Stopped:
                 pass
-            except Transient as error:
+            except AtlasError as error:
                 self.report.stopped = f"{error.detail} ({error.remedy})" if error.remedy else error.detail
+                self.report.defect = isinstance(error, Defect)
             self._balance(first_change, began)
         finally:
             self.executor.stop()
@@ -168,13 +176,8 @@ class Run:
             quarantine_files = work.to_refresh(connection)
             quarantine.refresh(connection, quarantine_files)
             work.set_status(connection, quarantine_files, "held")
-        if self._changed():
-            settle_people(self.deriver)
+        settle_people(self.deriver)
         self.workspace.publisher.publish()
-
-    def _changed(self) -> bool:
-        """Return whether this run settled a thread (people and customers may have changed then)."""
-        return self.tally.seconds["normalize"] > 0 or not (self.workspace.state / "customers").exists()
 
     def _take_up(self) -> None:
         """Take up what earlier runs left: suspects of crashed ones, quarantine of older versions."""
@@ -218,7 +221,9 @@ class Run:
         try:
             for listing in source.listing(known, size):
                 self._check()
-                self.tally.unreadable += [Unreadable(path=one.path, reason=one.reason) for one in listing.unreadable]
+                self.tally.unreadable += [
+                    Unreadable(path=one.path, reason=one.reason) for one in listing.unreadable
+                ]
                 fresh, seen = known.split(listing.items)
                 if self.request.bounded:
                     seen = known.inside(seen, self.request)
@@ -231,10 +236,15 @@ class Run:
                 self.progress.listed(len(seen) + len(fresh))
                 self.progress.finished(len(seen), 0)
                 keys = [FetchKey(item=item) for item in fresh]
-                if left is None and not self.request.bounded:
-                    keys += [FetchKey(cursor_of=f, cursor=stamp) for f, stamp in sorted(listing.containers.items())]
+                complete = left is None and not self.request.bounded
+                containers = listing.containers if complete else {}
+                whole = [f for f in sorted(containers) if is_whole(f, self.tally.unreadable)]
+                keys += [FetchKey(cursor_of=f, cursor=containers[f]) for f in whole]
                 if keys:
                     yield self._fetch_batch(account, keys, fresh, known)
+                whole = [f for f in whole if is_whole(f, self.tally.unreadable)]
+                if whole:
+                    known.note_members(whole, self.listed)
                 if left is not None and left <= 0:
                     break
         finally:
@@ -244,8 +254,9 @@ class Run:
         self, account: str, keys: Sequence[FetchKey], items: Sequence[Item], known: KnownInLedger
     ) -> list[str]:
         packed = [msgspec.json.encode(key).decode() for key in keys]
-        out = run_batch("fetch", batch_ref("fetch", self.ref, packed, account))
-        self.tally.add(out)
+        ref = batch_ref("fetch", self.ref, packed, account)
+        out = run_batch("fetch", ref)
+        self.tally.add(ref, out)
         ids, raws = known.stored(items)
         self.listed.extend(ids)
         with self.workspace.ledger.read() as connection:
@@ -261,8 +272,9 @@ class Run:
         keys = list(raws)
         for stage in MESSAGE_STAGES:
             self._check()
-            out = self.executor.run(stage, batch_ref(stage, self.ref, keys))
-            self.tally.add(out)
+            stage_ref = batch_ref(stage, self.ref, keys)
+            out = self.executor.run(stage, stage_ref)
+            self.tally.add(stage_ref, out)
             lost = {failure.key for failure in out.quarantined}
             keys = [key for key in keys if key not in lost]
         with self.workspace.ledger.write() as connection:
@@ -288,7 +300,8 @@ class Run:
 
     def _normalize(self, threads: list[str]) -> None:
         self._check()
-        self.tally.add(self.executor.run("normalize", batch_ref("normalize", self.ref, threads)))
+        ref = batch_ref("normalize", self.ref, threads)
+        self.tally.add(ref, self.executor.run("normalize", ref))
 
     def _some(self, running: set[Future[None]]) -> set[Future[None]]:
         """Wait until a batch is done; returns those that still run. Raises what a batch raised."""
@@ -370,7 +383,7 @@ def _signals(run: Run) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {}
+    before: dict[int, Any] = {}
 
     def handle(number: int, _frame: object) -> None:
         run.stop(f"stopped by {signal.Signals(number).name}")

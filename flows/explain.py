@@ -33,10 +33,16 @@ def explain_email(email: Email, thread: ThreadFile) -> list[str]:
         f"Customer {email.entities.customer_id_candidate or 'none'}: {audit.customer_receipt or 'no outside domain'}.",
         _intent(email),
         *(f"Repaired: {repair.kind} {repair.detail}".rstrip() + "." for repair in email.repairs),
-        *(f"Doubt about its date: {', '.join(c.label for c in one.candidates)}." for one in email.ambiguities),
+        *(
+            f"Doubt about its date: {', '.join(c.label for c in one.candidates)}."
+            for one in email.ambiguities
+        ),
         *(f"Beware: {flag.kind}: {flag.evidence}." for flag in email.guardrails.flags),
         "Found in "
-        + (", ".join(f"{place.account} {place.folder} {place.uid}" for place in email.locations) or "no place any more")
+        + (
+            ", ".join(f"{place.account} {place.folder} {place.uid}" for place in email.locations)
+            or "no place any more"
+        )
         + (f"; {len(email.versions)} versions of it are known." if len(email.versions) > 1 else "."),
         f"Rules {email.extraction_version}, written {email.extracted_at}.",
     ]
@@ -55,7 +61,9 @@ def _text(email: Email) -> list[str]:
     cut = [segment for segment in email.segments if segment.kind != "reply"]
     if not cut:
         return ["All of its text is the sender's own: nothing was cut."]
-    sentences = [f"Of {len(email.body_text)} characters {len(email.body_text_clean)} are the sender's own. Cut:"]
+    sentences = [
+        f"Of {len(email.body_text)} characters {len(email.body_text_clean)} are the sender's own. Cut:"
+    ]
     for segment in cut[:20]:
         words = " ".join(email.body_text[segment.start : segment.end].split())
         shown = words if len(words) <= 60 else words[:57] + "…"
@@ -68,7 +76,9 @@ def _text(email: Email) -> list[str]:
 def _thread(email: Email, thread: ThreadFile) -> str:
     member = next((one for one in thread.members if one.msg_id == email.msg_id), None)
     audit = email.rule_audit
-    sentence = f"In thread {email.thread_id} ({len(thread.members)} messages): {_METHODS[audit.thread_method]}"
+    sentence = (
+        f"In thread {email.thread_id} ({len(thread.members)} messages): {_METHODS[audit.thread_method]}"
+    )
     if audit.thread_parent:
         sentence += f", below {audit.thread_parent}"
     if member is not None and member.reason:

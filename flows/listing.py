@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import select
 
@@ -12,7 +12,7 @@ from stages.fetch.source import Item, ItemVanished, MailSource
 from stages.thread.node import effective_date
 from storage.ledger import Ledger, chunks
 from storage.schema import cursor, location, node
-from storage.work import known_locations, members_of
+from storage.work import known_locations, members_of, note_members
 
 
 class KnownInLedger:
@@ -33,6 +33,13 @@ class KnownInLedger:
             rows = members_of(connection, self.account, folder)
         for uid, locator, stamp in rows:
             yield Item(folder=folder, uid=uid, locator=locator, stamp=stamp)
+
+    def note_members(self, folders: Iterable[str], listed: Iterable[int]) -> None:
+        """Note that containers were listed completely: of their known places, those in `listed` are present."""
+        present = set(listed)
+        with self.ledger.write() as connection:
+            for folder in folders:
+                note_members(connection, self.account, folder, present)
 
     def split(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
         """Return the items that are new or changed, and the location ids of the others."""
@@ -68,7 +75,9 @@ class KnownInLedger:
         return sorted(kept)
 
 
-def outside(source: MailSource, items: Sequence[Item], request: RunRequest, policy: DecodePolicy) -> list[str]:
+def outside(
+    source: MailSource, items: Sequence[Item], request: RunRequest, policy: DecodePolicy
+) -> list[str]:
     """Return the uids of new items whose own date lies outside the asked days (archives)."""
     from stages.decode import read_dates
 

@@ -44,11 +44,14 @@ def find_message(connection: Connection, name: str) -> Found:
         raise UsageError(f"`{name}` fits {len(raws)} messages", remedy="give more of the hash, or the msg_id")
     if not raws:
         raise UsageError(
-            f"no message `{name}` is known here", remedy="give a msg_id, a raw hash, a path or a uid; see --state"
+            f"no message `{name}` is known here",
+            remedy="give a msg_id, a raw hash, a path or a uid; see --state",
         )
     raw = raws[0]
     row = connection.execute(
-        select(*columns).select_from(record.join(node, node.c.record == record.c.key)).where(node.c.raw == raw)
+        select(*columns)
+        .select_from(record.join(node, node.c.record == record.c.key))
+        .where(node.c.raw == raw)
     ).first()
     if row is not None:
         return Found(*row)
@@ -81,7 +84,9 @@ def read_thread(connection: Connection, name: str) -> ThreadFile:
         thread_id = email.thread_id
     content = _content(connection, thread_path(resolve_thread(connection, thread_id)))
     if content is None:
-        raise UsageError(f"no thread `{name}` is known here", remedy="give a thread id or a msg_id; see --state")
+        raise UsageError(
+            f"no thread `{name}` is known here", remedy="give a thread id or a msg_id; see --state"
+        )
     return msgspec.json.decode(content, type=ThreadFile)
 
 

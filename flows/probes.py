@@ -133,13 +133,19 @@ def _dequote_probe(settings: Any, curated: Curated) -> Probe:
     reading, cutting = decode_policy(settings, curated), policy_of(settings, curated)
 
     def probe(row: Row) -> Row:
-        data = base64.b64decode(row["input_b64"]) if "input_b64" in row else str(row.get("input", "")).encode()
-        message = decode(data if row.get("kind") == "eml" else _as_mail(data, row.get("kind", "text")), reading)
+        data = (
+            base64.b64decode(row["input_b64"]) if "input_b64" in row else str(row.get("input", "")).encode()
+        )
+        message = decode(
+            data if row.get("kind") == "eml" else _as_mail(data, row.get("kind", "text")), reading
+        )
         if isinstance(row.get("from"), dict):
             message.from_ = msgspec.convert(row["from"], Address)
         if isinstance(row.get("lang"), str):
             message.language = row["lang"]
-        chosen = {key: row[key] for key in ("signature_policy", "signoff_policy", "forward_policy") if key in row}
+        chosen = {
+            key: row[key] for key in ("signature_policy", "signoff_policy", "forward_policy") if key in row
+        }
         cut = dequote(input_of(message), msgspec.structs.replace(cutting, **chosen))
         answer: Row = msgspec.to_builtins(cut)
         return answer
@@ -150,7 +156,9 @@ def _dequote_probe(settings: Any, curated: Curated) -> Probe:
 def _as_mail(body: bytes, kind: str) -> bytes:
     """Return a message around a bare body, so that text and HTML take the way of a real mail."""
     subtype = "html" if kind == "html" else "plain"
-    head = f"MIME-Version: 1.0\nContent-Type: text/{subtype}; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n"
+    head = (
+        f"MIME-Version: 1.0\nContent-Type: text/{subtype}; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n"
+    )
     return head.encode() + body
 
 
@@ -166,7 +174,8 @@ def _entities_probe(settings: Any, curated: Curated) -> Probe:
     reading, policy = decode_policy(settings, curated), policy_of(settings, curated)
 
     def probe(row: Row) -> Row:
-        headers = row.get("headers") if isinstance(row.get("headers"), dict) else {}
+        given = row.get("headers")
+        headers: Row = given if isinstance(given, dict) else {}
         message = decode(_head(headers) + b"\n\n.", reading)
         message.subject = str(row.get("subject") or message.subject)
         message.sent_at = row.get("sent") or None
@@ -202,7 +211,9 @@ def _intent_probe(settings: Any, curated: Curated) -> Probe:
 
     def probe(row: Row) -> Row:
         text = str(row.get("body_text_clean") or "")
-        message = Decoded(raw="", msg_id="", subject=str(row.get("subject") or ""), language=row.get("language"))
+        message = Decoded(
+            raw="", msg_id="", subject=str(row.get("subject") or ""), language=row.get("language")
+        )
         intent = classify_intent(input_of(message, text), policy)
         answer: Row = msgspec.to_builtins(intent)
         answer["guardrails"] = {"flags": answer.pop("flags")}
@@ -294,10 +305,13 @@ def _node_of(row: Row, policy: Any) -> Node:
     from stages.thread import make_node
 
     text = str(row.get("body_head") or "")
-    key = content_hash(msgspec.json.encode([row.get("id"), row.get("message_id"), row.get("date"), text[:200]]))
+    key = content_hash(
+        msgspec.json.encode([row.get("id"), row.get("message_id"), row.get("date"), text[:200]])
+    )
     message = Decoded(
         raw=key,
-        msg_id=row.get("message_id") or "blake3:" + digest(row.get("from"), row.get("date"), row.get("subject"), text),
+        msg_id=row.get("message_id")
+        or "blake3:" + digest(row.get("from"), row.get("date"), row.get("subject"), text),
         message_id=row.get("message_id"),
         subject=str(row.get("subject") or ""),
         from_=Address(email=str(row.get("from") or "").casefold()),

@@ -21,11 +21,12 @@ from stages.normalize import EmailParts, compose_email, render_email, render_rec
 from stages.thread import Conversation, ThreadRecord, settle
 from storage import quarantine, schema
 from storage.files import WantedFile, want, want_all
-from storage.ledger import chunks, upsert
+from storage.ledger import chunks, get_meta, set_meta, upsert
 from storage.names import candidate_path, email_path, thread_path
 from storage.thread_index import LedgerThreadIndex, rename_thread
 from storage.work import acquit, finish, generations
 
+_PEOPLE = "people_settled"  # the ledger's meta: digest of the curated files that were used, or "stale"
 _SAMPLE = 20  # people and subjects that a candidate file names
 
 
@@ -118,7 +119,9 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
             copies=_versions(record),
             extraction_version=version,
         )
-        email = deriver.attempt("normalize", raw, lambda parts=parts: compose_email(parts, deriver.policies.normalize))
+        email = deriver.attempt(
+            "normalize", raw, lambda parts=parts: compose_email(parts, deriver.policies.normalize)
+        )
         if email is None:
             return None
         emails.append((record, link, email))
@@ -177,7 +180,13 @@ def _write(
                 settled=snapshot.revisions[surrogate], public_id=done.conversation.thread_id if done else None
             )
         )
-    finish(connection, {raw: snapshot.generations[raw] for raw in raws if raw in snapshot.generations}, deriver.signature)
+    if valid:
+        set_meta(connection, _PEOPLE, "stale")
+    finish(
+        connection,
+        {raw: snapshot.generations[raw] for raw in raws if raw in snapshot.generations},
+        deriver.signature,
+    )
     acquit(connection, raws)
     return valid, changed
 
@@ -239,7 +248,9 @@ def _rename(
         connection.execute(delete(schema.redirect).where(schema.redirect.c.old == new))
         old = public.get(surrogate)
         if old and old != new:
-            in_use = connection.execute(select(table.id).where(table.public_id == old, table.id != surrogate)).first()
+            in_use = connection.execute(
+                select(table.id).where(table.public_id == old, table.id != surrogate)
+            ).first()
             if in_use is None:
                 rename_thread(connection, old, new, "rekeyed", now)
         for merged in _merged_into(connection, surrogate, done):
@@ -254,13 +265,22 @@ def _merged_into(connection: Connection, surrogate: int, done: _Settled) -> list
     for part in chunks(keys):
         former.update(
             connection.scalars(
-                select(schema.record.c.thread).where(schema.record.c.key.in_(part), schema.record.c.thread != surrogate)
+                select(schema.record.c.thread).where(
+                    schema.record.c.key.in_(part), schema.record.c.thread != surrogate
+                )
             )
         )
     ids = []
     for other in sorted(former):
-        if connection.execute(select(schema.node.c.raw).where(schema.node.c.thread == other).limit(1)).first() is None:
-            public = connection.execute(select(schema.thread.c.public_id).where(schema.thread.c.id == other)).scalar()
+        if (
+            connection.execute(
+                select(schema.node.c.raw).where(schema.node.c.thread == other).limit(1)
+            ).first()
+            is None
+        ):
+            public = connection.execute(
+                select(schema.thread.c.public_id).where(schema.thread.c.id == other)
+            ).scalar()
             if public:
                 ids.append(public)
     return ids
@@ -270,7 +290,9 @@ def _store_records(connection: Connection, valid: Sequence[int], settled: dict[i
     for part in chunks(valid):
         connection.execute(delete(schema.record).where(schema.record.c.thread.in_(part)))
         connection.execute(delete(schema.sighting).where(schema.sighting.c.thread.in_(part)))
-    records, sightings, owners = [], [], {}
+    records: list[dict[str, object]] = []
+    sightings: list[dict[str, object]] = []
+    owners: dict[str, str] = {}
     for surrogate in valid:
         done = settled.get(surrogate)
         if done is None:
@@ -281,7 +303,9 @@ def _store_records(connection: Connection, valid: Sequence[int], settled: dict[i
                     "key": record.key,
                     "thread": surrogate,
                     "raw": record.best.raw,
-                    "path": email_path(utc_key(email.internal_date or email.sent_at), email.thread_id, record.key),
+                    "path": email_path(
+                        utc_key(email.internal_date or email.sent_at), email.thread_id, record.key
+                    ),
                     "location": None,
                     "method": link.method,
                     "unclustered": email.unclustered,
@@ -311,8 +335,12 @@ def _choose_locations(connection: Connection, records: list[dict[str, object]]) 
         row["location"] = place[1] if place else None
 
 
-def _sightings(surrogate: int, record: ThreadRecord, email: Email, entities: Entities) -> list[dict[str, object]]:
-    domains = {address.email: candidate.domain for candidate in entities.candidates for address in candidate.people}
+def _sightings(
+    surrogate: int, record: ThreadRecord, email: Email, entities: Entities
+) -> list[dict[str, object]]:
+    domains = {
+        address.email: candidate.domain for candidate in entities.candidates for address in candidate.people
+    }
     rows = {}
     for person in entities.people:
         if person.role == "mention" or not person.email:
@@ -331,20 +359,31 @@ def _sightings(surrogate: int, record: ThreadRecord, email: Email, entities: Ent
 
 
 def settle_people(deriver: Deriver) -> list[str]:
-    """Bring the merge proposals and the customer candidates up to date; returns the changed paths."""
+    """Bring the merge proposals and the customer candidates up to date; returns the changed paths.
+
+    Does nothing unless a thread was settled since the last time, in this run or in one that was cut short, or
+    a curated file changed.
+    """
     with deriver.workspace.ledger.write() as connection:
-        rows = connection.execute(select(schema.sighting)).all()
         curated = deriver.workspace.curated
+        inputs = digest(curated.not_same, curated.aliases)
+        if get_meta(connection, _PEOPLE) == inputs:
+            return []
+        set_meta(connection, _PEOPLE, inputs)
+        rows = connection.execute(select(schema.sighting)).all()
         by_person: dict[tuple[str, str], Sighting] = {}
         by_domain: dict[str, list[tuple[str, str, str, str, str]]] = {}
         for row in rows:
             person = by_person.setdefault(
-                (row.email, row.name), Sighting(email=row.email, name=row.name, messages=[], internal=row.internal)
+                (row.email, row.name),
+                Sighting(email=row.email, name=row.name, messages=[], internal=row.internal),
             )
             person.messages.append(row.record)
             if row.domain:
                 who = f"{row.name} <{row.email}>" if row.name else row.email
-                by_domain.setdefault(row.domain, []).append((row.date or "~", row.record, who, row.subject, row.email))
+                by_domain.setdefault(row.domain, []).append(
+                    (row.date or "~", row.record, who, row.subject, row.email)
+                )
         for person in by_person.values():
             person.messages.sort()
         proposals = propose_merges(
@@ -373,5 +412,3 @@ def _candidate(domain: str, seen: Sequence[tuple[str, str, str, str, str]]) -> C
         people=list(dict.fromkeys(who for _, _, who, _, _ in seen))[:_SAMPLE],
         subjects=list(dict.fromkeys(subject for _, _, _, subject, _ in seen if subject))[:_SAMPLE],
     )
-
-

@@ -33,7 +33,9 @@ def _ledger(options: argparse.Namespace):  # type: ignore[no-untyped-def]
     settings = load_settings(options.config, state=options.state)
     state = Path(settings.state).absolute()
     if settings.ledger_url is None and not (state / "ledger.db").exists():
-        raise UsageError(f"there is no state in {state}", remedy="run atlas-extract --source PATH first, or give --state")
+        raise UsageError(
+            f"there is no state in {state}", remedy="run atlas-extract --source PATH first, or give --state"
+        )
     ledger = open_ledger(state, settings.ledger_url, settings.tenant)
     try:
         yield ledger, state
@@ -115,7 +117,9 @@ def show_thread(options: argparse.Namespace) -> int:
         _print_json(msgspec.to_builtins(thread))
         return 0
     print(f"{thread.thread_id}  {thread.subject}")
-    print(f"{len(thread.members)} messages, {thread.first_date} to {thread.last_date}, {len(thread.participants)} people")
+    print(
+        f"{len(thread.members)} messages, {thread.first_date} to {thread.last_date}, {len(thread.participants)} people"
+    )
     for line in thread_tree(thread, words):
         print(line)
     return 0
@@ -160,7 +164,11 @@ def manage_quarantine(options: argparse.Namespace) -> int:
                 count = quarantine.dismiss(connection, chosen)
                 want_all(connection, {raw: [] for raw in chosen})
         Publisher(state, ledger).publish()
-    said = "will be tried again by the next run" if options.action == "retry" else "dismissed; `retry` brings them back"
+    said = (
+        "will be tried again by the next run"
+        if options.action == "retry"
+        else "dismissed; `retry` brings them back"
+    )
     if options.json:
         _print_json({"action": options.action, "messages": sorted(chosen)})
     else:
@@ -202,7 +210,9 @@ def _chosen(ledger: Ledger, rows: list[Any], options: argparse.Namespace) -> lis
 def show_unclustered(options: argparse.Namespace) -> int:
     record = schema.record.c
     with _ledger(options) as (ledger, _), ledger.read() as connection:
-        rows = connection.execute(select(record.key, record.path).where(record.unclustered).order_by(record.key)).all()
+        rows = connection.execute(
+            select(record.key, record.path).where(record.unclustered).order_by(record.key)
+        ).all()
     if options.json:
         _print_json([{"msg_id": key, "path": path} for key, path in rows])
         return 0

@@ -20,6 +20,11 @@ from models.report import Report
 def start_run(options: argparse.Namespace) -> int:
     """Run the pipeline as asked; returns the exit code of the report."""
     settings = load_settings(options.config, state=options.state)
+    if settings.intent.llm != "off":
+        raise UsageError(
+            "model endpoints are not supported by this version yet",
+            remedy='leave `intent.llm` at "off": the classifier on this machine needs none',
+        )
     request = _request(options, settings)
     if options.dry_run:
         from flows.dryrun import count_only
@@ -32,7 +37,8 @@ def start_run(options: argparse.Namespace) -> int:
         try:
             Path(options.report).write_bytes(data + b"\n")
         except OSError as error:
-            print(f"atlas-extract: the report {options.report} could not be written: {error.strerror}", file=sys.stderr)
+            detail = f"the report {options.report} could not be written: {error.strerror}"
+            print(f"atlas-extract: {detail}", file=sys.stderr)
             print(data.decode(), file=sys.stderr)
     if options.json:
         print(data.decode())

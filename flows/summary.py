@@ -31,6 +31,8 @@ def balance_sheet(report: Report) -> str:
     if report.stopped:
         lines.append(f"  stopped: {report.stopped}")
         lines.append("  nothing is lost: run the same command again to go on")
+    elif report.dry_run:
+        lines.append("  dry run: nothing was written; a run would take up the pending ones")
     elif report.pending:
         lines.append("  some mail is stored but not finished: run the same command again to go on")
     if report.quarantined > report.dismissed:

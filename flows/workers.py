@@ -78,7 +78,11 @@ class Worker:
                     raise Defect(str(value), stage=stage, remedy="report this as a bug of atlas-extract")
         except (EOFError, ConnectionError) as error:
             code = self._end()
-            how = f"by signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"with exit code {code}"
+            how = (
+                f"by signal {signal.Signals(-code).name}"
+                if code is not None and code < 0
+                else f"with exit code {code}"
+            )
             raise WorkerDied(at, f"ended the worker process {how} in {stage}", "defect") from error
 
     def _end(self) -> int | None:
@@ -138,7 +142,9 @@ class GuardedWorker:
                 raw = death.raw or (key if key.startswith("blake3:") else "")
                 if not raw:
                     raise Defect(
-                        f"the worker {death.cause}, and no message is to blame", stage=stage, remedy="report this bug"
+                        f"the worker {death.cause}, and no message is to blame",
+                        stage=stage,
+                        remedy="report this bug",
                     ) from death
                 failure = Quarantined(
                     key=raw,
@@ -221,5 +227,3 @@ def preload() -> None:
     """Start the fork server with the stages imported, so that workers start at once."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["flows.batch"])
-
-

@@ -13,6 +13,10 @@ class Record(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     """A typed record. Absent knowledge is None or an empty list, never a missing key (CONTRACTS §1)."""
 
 
+class Reference(msgspec.Struct, kw_only=True, frozen=True):
+    """A typed record that cannot be changed: it passes between processes and may be a key."""
+
+
 def content_hash(data: bytes) -> str:
     """Return `"blake3:<64 hex>"` of `data`."""
     return "blake3:" + blake3(data).hexdigest()

@@ -250,8 +250,10 @@ class Candidate(Record):
 
 
 class Entities(Record):
-    """What was found in one message. `people_methods` names the rules that canonicalised header people."""
+    """What was found in one message. `people_methods` names the rules that canonicalised header people;
+    `canonical` maps each header address to the address that stands for the person (where it differs)."""
 
+    canonical: dict[str, str] = {}
     people: list[Person] = []
     dates: list[DateMention] = []
     amounts: list[Amount] = []

@@ -57,6 +57,7 @@ class Report(Record):
     accounts: dict[str, dict[str, FolderCounts]] = {}
     unreadable: list[Unreadable] = []
     stopped: str | None = None
+    defect: bool = False
     dry_run: bool = False
 
     def balance(self) -> None:
@@ -65,8 +66,10 @@ class Report(Record):
         self.balanced = self.seen == parts
         if not self.balanced or self.quarantined > self.dismissed or self.unreadable:
             self.exit_code = 1
-        if self.stopped or self.pending:
-            self.exit_code = 2 if self.balanced else 1
+        if (self.stopped or self.pending) and self.balanced and not self.defect:
+            self.exit_code = 2
+        elif self.defect:
+            self.exit_code = 1
 
 
 class QuarantineFile(Record):

@@ -19,9 +19,9 @@ _local = threading.local()
 
 
 def compress(data: bytes) -> bytes:
-    """Return `data` as one zstd frame (level 3)."""
+    """Return `data` as one zstd frame (level 3, with a checksum, so that damage is an error)."""
     if not hasattr(_local, "packer"):
-        _local.packer = zstandard.ZstdCompressor(level=3)
+        _local.packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
     packed: bytes = _local.packer.compress(data)
     return packed
 
@@ -57,18 +57,16 @@ class LocalBlobs:
     def put_all(self, blobs: Sequence[bytes]) -> list[str]:
         """Store `blobs` and return their hashes; all are durable on return. Raises OSError (full disk …)."""
         hashes: list[str] = []
-        touched: set[Path] = set()
+        touched = {self.root} if blobs else set()
         for data in blobs:
             raw = content_hash(data)
             hashes.append(raw)
             path = self.root / blob_key(raw)
-            if path.exists():
-                continue
-            if path.parent not in touched and not path.parent.exists():
+            if not path.exists():
                 make_folder(path.parent)
-            write_durable(path, compress(data), sync_parent=False)
-            touched.add(path.parent)
-            passing("blob-written")
+                write_durable(path, compress(data), sync_parent=False)
+                passing("blob-written")
+            touched.add(path.parent)  # even if it was there: its writer may not have synced the folder yet
         for folder in sorted(touched):
             sync_folder(folder)
         return hashes
@@ -117,8 +115,15 @@ class RemoteBlobs:
 
 
 def open_blobs(state: Path, url: str | None) -> BlobStore:
-    """Return the blob store: `raw/` in the state folder, or the fsspec URL of the configuration."""
-    return RemoteBlobs(url) if url else LocalBlobs(state / "raw")
+    """Return the blob store: `raw/` in the state folder, or the fsspec URL of the configuration.
+
+    A local folder by URL (`file:///srv/raw`, or its path) is as durable as `raw/`.
+    """
+    if not url:
+        return LocalBlobs(state / "raw")
+    if url.startswith("file://") or "://" not in url:
+        return LocalBlobs(Path(url.removeprefix("file://")).absolute())
+    return RemoteBlobs(url)
 
 
 def _missing(raw: str, where: str) -> Transient:
@@ -132,7 +137,11 @@ def _verified(raw: str, packed: bytes) -> bytes:
     try:
         data = decompress(packed)
     except zstandard.ZstdError as error:
-        raise Defect(f"the stored bytes of {raw} are damaged: {error}", remedy="restore raw/ from a backup") from error
+        raise Defect(
+            f"the stored bytes of {raw} are damaged: {error}", remedy="restore raw/ from a backup"
+        ) from error
     if content_hash(data) != raw:
-        raise Defect(f"the stored bytes of {raw} are damaged: hash differs", remedy="restore raw/ from a backup")
+        raise Defect(
+            f"the stored bytes of {raw} are damaged: hash differs", remedy="restore raw/ from a backup"
+        )
     return data

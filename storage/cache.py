@@ -11,7 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from storage.blobs import compress, decompress
+from storage.durable import make_private
 from storage.ledger import chunks
+
+_BUSY_SECONDS = 30.0
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class RecordCache:
@@ -23,14 +27,21 @@ class RecordCache:
 
     def _open(self) -> sqlite3.Connection | None:
         for _ in range(2):
+            connection = None
             try:
-                connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+                make_private(self.path)  # before SQLite: its -wal and -shm take the same rights
+                connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = OFF")
-                connection.execute("CREATE TABLE IF NOT EXISTS record (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
-                self.path.chmod(0o600)
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS record (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"
+                )
                 return connection
-            except sqlite3.DatabaseError:
+            except (sqlite3.Error, OSError) as error:
+                if connection is not None:
+                    connection.close()
+                if getattr(error, "sqlite_errorcode", None) not in _DAMAGED:
+                    return None  # locked by another process, no rights, full disk: do without
                 for suffix in ("", "-wal", "-shm"):  # not a database any more: start an empty one
                     with contextlib.suppress(OSError):
                         Path(f"{self.path}{suffix}").unlink(missing_ok=True)
@@ -44,9 +55,11 @@ class RecordCache:
         for part in chunks(keys):
             marks = ",".join("?" * len(part))
             try:
-                rows = self.connection.execute(f"SELECT key, value FROM record WHERE key IN ({marks})", part).fetchall()
+                rows = self.connection.execute(
+                    f"SELECT key, value FROM record WHERE key IN ({marks})", part
+                ).fetchall()
                 found.update((key, decompress(value)) for key, value in rows)
-            except Exception:  # noqa: BLE001, PERF203 - any damage is a miss
+            except Exception:  # noqa: BLE001 - any damage is a miss
                 continue
         return found
 
@@ -54,7 +67,9 @@ class RecordCache:
         """Store values; a failure (full disk, lock) only costs later hits."""
         if self.connection is None or not values:
             return
-        rows: Sequence[tuple[bytes, bytes]] = [(key, compress(value)) for key, value in sorted(values.items())]
+        rows: Sequence[tuple[bytes, bytes]] = [
+            (key, compress(value)) for key, value in sorted(values.items())
+        ]
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             self.connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?)", rows)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMP_MARK = ".atlas-tmp"
+_numbers = itertools.count()  # names that are alike in their first letters meet in one folder
 
 
 def make_folder(path: Path) -> None:
@@ -17,15 +19,35 @@ def make_folder(path: Path) -> None:
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):
-        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        try:
+            folder.mkdir(mode=FOLDER_MODE)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+        else:
+            folder.chmod(FOLDER_MODE)  # a strict umask takes away more than the mode gives
         sync_folder(folder.parent)
+
+
+def make_private(path: Path) -> None:
+    """Create an empty file that only the user may read, or take other people's rights from an existing one.
+
+    Raises OSError where the folder or the file is somebody else's.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, FILE_MODE)
+    try:
+        if os.fstat(descriptor).st_mode & 0o777 != FILE_MODE:
+            os.fchmod(descriptor, FILE_MODE)
+    finally:
+        os.close(descriptor)
 
 
 def write_temp(path: Path, data: bytes) -> Path:
     """Write `data` beside `path`, durable, and return the temporary file's path (to be renamed)."""
-    temp = path.with_name(f".{path.name[:100]}.{os.getpid()}{TEMP_MARK}")
+    temp = path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_numbers)}{TEMP_MARK}")
     descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
     try:
+        os.fchmod(descriptor, FILE_MODE)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]

@@ -39,7 +39,10 @@ def passing(point: str) -> None:
 
 
 def inject(stage: str, raw: str) -> None:
-    """Fail on purpose for one message: `ATLAS_INJECT=<stage>:<raise|segfault|hang|bloat>:<start of its hash>`."""
+    """Fail on purpose for one message: `ATLAS_INJECT=<stage>:<what>:<start of its hash>`, comma-separated.
+
+    What: raise, segfault, hang (in C, deaf to signals) or bloat (memory).
+    """
     wish = os.environ.get("ATLAS_INJECT")
     if wish is None:
         return

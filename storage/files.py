@@ -60,7 +60,8 @@ def want_all(connection: Connection, files: dict[str, Sequence[WantedFile]]) -> 
         ):
             before[path] = (owner, known)
     change = None
-    rows = []
+    rows: list[dict[str, object]] = []
+    changed: list[str] = []
     for path, (owner, file) in sorted(now.items()):
         old = before.get(path)
         if old is not None and old[1] == file.digest:
@@ -69,12 +70,15 @@ def want_all(connection: Connection, files: dict[str, Sequence[WantedFile]]) -> 
             continue
         change = change or next_change(connection)
         content = compress(file.content)
-        rows.append({"path": path, "owner": owner, "digest": file.digest, "change": change, "content": content})
+        changed.append(path)
+        rows.append(
+            {"path": path, "owner": owner, "digest": file.digest, "change": change, "content": content}
+        )
     upsert(connection, wanted, rows)
     gone = [path for path, (owner, _) in before.items() if path not in now and owner in files]
     for part in chunks(gone):
         connection.execute(delete(wanted).where(table.path.in_(part)))
-    return [row["path"] for row in rows] + gone  # type: ignore[misc]
+    return changed + gone
 
 
 def differences(connection: Connection, paths: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
@@ -86,14 +90,18 @@ def differences(connection: Connection, paths: Iterable[str] | None = None) -> t
     gone = published.outerjoin(wanted, wanted.c.path == published.c.path)
     if paths is None:
         write += connection.scalars(select(wanted.c.path).select_from(join).where(stale))
-        remove += connection.scalars(select(published.c.path).select_from(gone).where(wanted.c.path.is_(None)))
+        remove += connection.scalars(
+            select(published.c.path).select_from(gone).where(wanted.c.path.is_(None))
+        )
     else:
         for part in chunks(sorted(set(paths))):
             write += connection.scalars(
                 select(wanted.c.path).select_from(join).where(stale, wanted.c.path.in_(part))
             )
             remove += connection.scalars(
-                select(published.c.path).select_from(gone).where(wanted.c.path.is_(None), published.c.path.in_(part))
+                select(published.c.path)
+                .select_from(gone)
+                .where(wanted.c.path.is_(None), published.c.path.in_(part))
             )
     return sorted(write), sorted(remove)
 
@@ -114,15 +122,26 @@ class Publisher:
         finally:
             os.close(descriptor)
 
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise Transient(
+                f"publishing under {self.state} failed: {error.strerror} ({error.filename})",
+                stage="normalize",
+                remedy="free space or correct the rights, then run again: nothing is lost",
+            ) from error
+
     def start(self) -> None:
         """Bring the disk up to date: what a crash left, what somebody deleted, temporary files."""
-        with self._lock():
+        with self._typed_errors(), self._lock():
             self._forget_missing()
             self._publish(None)
 
     def publish(self, paths: Iterable[str] | None = None) -> None:
         """Bring `paths` (or everything) up to date. Raises Transient when the disk is full or refuses."""
-        with self._lock():
+        with self._typed_errors(), self._lock():
             self._publish(paths)
 
     def _forget_missing(self) -> None:
@@ -152,17 +171,10 @@ class Publisher:
     def _publish(self, paths: Iterable[str] | None) -> None:
         with self.ledger.read() as connection:
             write, remove = differences(connection, paths)
-        try:
-            for part in chunks(write, _STEP):
-                self._write(part)
-            for part in chunks(remove, _STEP):
-                self._remove(part)
-        except OSError as error:
-            raise Transient(
-                f"publishing under {self.state} failed: {error.strerror} ({error.filename})",
-                stage="normalize",
-                remedy="free space or correct the rights, then run again: nothing is lost",
-            ) from error
+        for part in chunks(write, _STEP):
+            self._write(part)
+        for part in chunks(remove, _STEP):
+            self._remove(part)
 
     def _write(self, paths: Sequence[str]) -> None:
         with self.ledger.write() as connection:
@@ -203,13 +215,13 @@ class Publisher:
 
     def _prune(self, folder: Path) -> None:
         """Remove a folder that became empty, and its parents up to the tree's own."""
-        while folder != self.state and folder.parent != self.state:
+        while self.state not in (folder, folder.parent):
             try:
                 folder.rmdir()
+            except FileNotFoundError:
+                pass  # gone before its parent was looked at
             except OSError:
                 break
             folder = folder.parent
         if folder.exists():
             sync_folder(folder)
-
-

@@ -71,13 +71,12 @@ def take_lease(state: Path, ledger: Ledger, account: str, run_id: str) -> Lease:
             free_here = False
         with ledger.write() as connection:
             row = connection.execute(select(lease).where(lease.c.account == account)).one_or_none()
-            elsewhere = (
-                row is not None and row.host != host and time.time() - row.heartbeat < STALE_SECONDS
-            )
+            elsewhere = row is not None and row.host != host and time.time() - row.heartbeat < STALE_SECONDS
             if not free_here or elsewhere:
                 holder = f"run {row.run_id} (process {row.pid} on {row.host})" if row else "another process"
                 raise MailboxBusy(
-                    f"mailbox `{account}` is held by {holder}", remedy="wait for it to end, or stop it, and run again"
+                    f"mailbox `{account}` is held by {holder}",
+                    remedy="wait for it to end, or stop it, and run again",
                 )
             token = (row.token if row else 0) + 1
             values = {"account": account, "token": token, "run_id": run_id, "host": host, "pid": os.getpid()}

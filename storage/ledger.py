@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, select, text, update
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Table,
+    create_engine,
+    event,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from models.errors import Transient, UsageError
 from storage import schema
+from storage.durable import make_private
 
 BUSY_SECONDS = 60
 CHUNK = 500  # bound parameters per statement stay under SQLite's limit
@@ -23,24 +38,33 @@ _LOCK_KEY = 7_305_731  # advisory lock that makes PostgreSQL's writers wait for 
 class Ledger:
     """Short transactions on one database; `write` holds the single writer's lock from its first statement."""
 
-    def __init__(self, url: str, engine: Engine) -> None:
-        self.url = url
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is, without its password."""
+        return self.engine.url.render_as_string(hide_password=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield a connection with one consistent snapshot. Raises Transient when the database gives up."""
         with _typed_errors(), self.engine.connect() as connection:
+            if self.engine.dialect.name == "postgresql":  # its default shows each statement another snapshot
+                connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Yield a connection inside a write transaction; commits at the end, rolls back on any exception."""
-        with _typed_errors(), self.engine.connect().execution_options(atlas_begin="IMMEDIATE") as connection:
-            with connection.begin():
-                if self.engine.dialect.name == "postgresql":
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-                yield connection
+        with (
+            _typed_errors(),
+            self.engine.connect().execution_options(atlas_begin="IMMEDIATE") as connection,
+            connection.begin(),
+        ):
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+            yield connection
 
     def close(self) -> None:
         self.engine.dispose()
@@ -57,25 +81,48 @@ def open_ledger(state: Path, url: str | None, tenant: str) -> Ledger:
             schema.metadata.create_all(connection)
             _check_owner(connection, tenant, state)
     except Transient as error:
+        ledger.close()
         raise UsageError(
-            f"the ledger {_without_secret(ledger.url)} cannot be opened: {error.detail}",
+            f"the ledger {ledger.name} cannot be opened: {error.detail}",
             remedy="check the rights of the state folder and the free space, or ledger_url",
         ) from error
-    if ledger.engine.dialect.name == "sqlite":
-        for suffix in ("", "-wal", "-shm"):
-            path = Path(str(state / "ledger.db") + suffix)
-            if path.exists():
-                path.chmod(0o600)
+    except UsageError:
+        ledger.close()
+        raise
     return ledger
 
 
 def connect_ledger(state: Path, url: str | None) -> Ledger:
-    """Return the ledger of a state root whose owner was checked before (a worker that joins a run)."""
-    url = url or f"sqlite:///{state / 'ledger.db'}"
-    engine = create_engine(url)
+    """Return the ledger of a state root whose owner was checked before (a worker that joins a run).
+
+    Raises UsageError for a URL that names no database that can be used.
+    """
+    where = _parse_url(url) if url else URL.create("sqlite", database=str(state / "ledger.db"))
+    try:
+        engine = create_engine(where, pool_timeout=BUSY_SECONDS)
+    except (ArgumentError, ImportError) as error:
+        raise UsageError(
+            f"ledger_url: {where.render_as_string(hide_password=True)} cannot be used: {error}",
+            remedy="install its driver: pip install 'atlas-extract[postgres]' for postgresql+pg8000://",
+        ) from error
     if engine.dialect.name == "sqlite":
         _set_up_sqlite(engine)
-    return Ledger(url, engine)
+    return Ledger(engine)
+
+
+def _parse_url(text: str) -> URL:
+    remedy = (
+        "write it as postgresql+pg8000://user@host/database, or leave it out for SQLite in the state folder"
+    )
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise UsageError("ledger_url is not a database URL", remedy=remedy) from error
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(
+            f"ledger_url: a {url.get_backend_name()} database cannot be the ledger", remedy=remedy
+        )
+    return url
 
 
 def _check_owner(connection: Connection, tenant: str, state: Path) -> None:
@@ -97,6 +144,12 @@ def _check_owner(connection: Connection, tenant: str, state: Path) -> None:
 
 
 def _set_up_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "do_connect")
+    def _create(_dialect: object, _record: object, _args: object, _options: object) -> None:
+        if engine.url.database:
+            with suppress(OSError):  # SQLite says it better
+                make_private(Path(engine.url.database))  # its -wal and -shm take the same rights
+
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
@@ -117,13 +170,16 @@ def _typed_errors() -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise Transient(
-            f"ledger: {error.orig}", remedy="free space on the disk or check the database, then run again"
+            f"ledger: {_reason(error)}", remedy="free space on the disk or check the database, then run again"
         ) from error
+    except PoolTimeout as error:
+        raise Transient(f"ledger: {error}", remedy="set fewer pipeline.processes, then run again") from error
 
 
-def _without_secret(url: str) -> str:
-    head, at, tail = url.rpartition("@")
-    return f"{head.split('://')[0]}://…@{tail}" if at else url
+def _reason(error: DBAPIError) -> str:
+    """Return what the database said; pg8000 hands over PostgreSQL's whole message as a dict of fields."""
+    said = error.orig.args[0] if error.orig is not None and error.orig.args else error
+    return str(said.get("M", said)) if isinstance(said, dict) else str(said)
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
@@ -162,7 +218,9 @@ def upsert(
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(table)
     keys = [column.name for column in table.primary_key]
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys and name not in set(keep)}
+    changed = {
+        name: statement.excluded[name] for name in rows[0] if name not in keys and name not in set(keep)
+    }
     if ignore or not changed:
         statement = statement.on_conflict_do_nothing(index_elements=keys)
     else:

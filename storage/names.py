@@ -27,12 +27,10 @@ def safe_name(text: str) -> str:
         encoded = "%2E" + encoded[1:]
     if encoded.endswith("."):
         encoded = encoded[:-1] + "%2E"
+    if encoded.split(".")[0].lower() in _RESERVED:  # Windows takes `con.anything` for the device too
+        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
     risky = (
-        encoded != plain
-        or not encoded
-        or any(char.isupper() for char in text)
-        or encoded.split(".")[0].lower() in _RESERVED
-        or len(encoded) > _MAX_BYTES
+        encoded != plain or not encoded or any(char.isupper() for char in text) or len(encoded) > _MAX_BYTES
     )
     if not risky:
         return encoded

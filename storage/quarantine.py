@@ -35,9 +35,9 @@ def hold(connection: Connection, failures: Sequence[Quarantined], signatures: di
                 "stage": failure.stage,
                 "signature": signatures.get(failure.stage, ""),
                 "kind": failure.kind,
-                "detail": failure.detail,
+                "detail": _storable(failure.detail),
                 "remedy": failure.remedy,
-                "traceback": failure.traceback,
+                "traceback": _storable(failure.traceback) if failure.traceback else None,
                 "first_seen": old.first_seen if old else now,
                 "tries": old.tries + 1 if old else 1,
                 "dismissed": False,
@@ -69,6 +69,11 @@ def refresh(connection: Connection, raws: Iterable[str]) -> list[str]:
             data = msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
             files[row.raw] = [WantedFile(failed_path(row.raw), digest(content), data)]
     return want_all(connection, files)
+
+
+def _storable(text: str) -> str:
+    """Return `text` without what no database or JSON file takes: NUL and lone surrogates, out of the mail."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def release(connection: Connection, raws: Iterable[str]) -> list[str]:

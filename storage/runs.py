@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import insert, select, update
 
 from models.base import Record
-from models.config import Settings
+from models.config import Settings, StoredSettings
 from models.curated import Curated
 from models.errors import UsageError
 from models.report import Report
@@ -62,17 +62,20 @@ class RunInputs(Record):
 
 
 def begin_run(
-    ledger: Ledger, run_id: str, settings: Settings, curated: Curated, sources: dict[str, str]
-) -> str:
-    """Note the run with its settings, curated files and sources; returns the start time (ISO 8601, UTC)."""
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    ledger: Ledger,
+    run_id: str,
+    started: str,
+    settings: Settings,
+    curated: Curated,
+    sources: dict[str, str],
+) -> None:
+    """Note a run, begun at `started` (ISO 8601, UTC), with its settings, curated files and sources."""
     with ledger.write() as connection:
         row = {"id": run_id, "started_at": started, "host": socket.gethostname(), "pid": os.getpid()}
         inputs = RunInputs(
             settings=settings.model_dump_json(exclude={"ledger_url"}), curated=curated, sources=sources
         )
         connection.execute(insert(run).values(**row, settings=msgspec.json.encode(inputs).decode()))
-    return started
 
 
 def inputs_of(ledger: Ledger, run_id: str) -> tuple[Settings, Curated, dict[str, str]]:
@@ -82,7 +85,7 @@ def inputs_of(ledger: Ledger, run_id: str) -> tuple[Settings, Curated, dict[str,
     if text is None:
         raise UsageError(f"run {run_id} is not in this ledger", remedy="check the state folder")
     inputs = msgspec.json.decode(text, type=RunInputs)
-    return Settings.model_validate_json(inputs.settings), inputs.curated, inputs.sources
+    return StoredSettings.model_validate_json(inputs.settings), inputs.curated, inputs.sources
 
 
 def dead_runs(ledger: Ledger, state: Path) -> list[str]:
@@ -110,6 +113,9 @@ def finish_run(ledger: Ledger, state: Path, report: Report) -> None:
 def last_report(ledger: Ledger) -> Report | None:
     with ledger.read() as connection:
         text = connection.execute(
-            select(run.c.report).where(run.c.report.is_not(None)).order_by(run.c.started_at.desc(), run.c.id).limit(1)
+            select(run.c.report)
+            .where(run.c.report.is_not(None))
+            .order_by(run.c.started_at.desc(), run.c.id)
+            .limit(1)
         ).scalar()
     return msgspec.json.decode(text, type=Report) if text else None

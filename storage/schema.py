@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from blake3 import blake3
 from sqlalchemy import (
     Boolean,
     Column,
@@ -13,11 +16,33 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
 )
 
 SCHEMA_VERSION = "1"
 metadata = MetaData()
+_KEY_BYTES = 400
+
+
+class Key(TypeDecorator[str]):
+    """Text out of a mail (an id, a subject, a name) that stands in an index.
+
+    PostgreSQL indexes at most 2,704 bytes a row, a mail's header has no bound: what is over 400 bytes is kept
+    as its start and a hash, and looked up so too.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Any) -> str | None:
+        if value is None or len(value) * 4 <= _KEY_BYTES:
+            return value
+        data = value.encode("utf-8", "surrogatepass")
+        if len(data) <= _KEY_BYTES:
+            return value
+        return f"{data[:_KEY_BYTES].decode('utf-8', 'ignore')}~{blake3(data).hexdigest()[:32]}"
+
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
 
@@ -48,6 +73,7 @@ location = Table(
     Column("stamp", String, nullable=False),
     Column("locator", String, nullable=False),
     Column("internal_date", String),
+    Column("gone", Boolean, nullable=False, default=False),  # no longer in its container (a compacted mbox)
     UniqueConstraint("account", "folder", "uid"),
     Index("location_raw", "raw"),
 )
@@ -102,12 +128,12 @@ node = Table(
     "node",
     metadata,
     Column("raw", String, primary_key=True),
-    Column("msg_id", String, nullable=False),
-    Column("subject_key", String, nullable=False),
+    Column("msg_id", Key, nullable=False),
+    Column("subject_key", Key, nullable=False),
     Column("date", String),
     Column("waiting", Boolean, nullable=False),  # a reply without headers: may hang on a soft edge
     Column("thread", Integer),
-    Column("record", String),  # key of the record that this copy belongs to, set by settle
+    Column("record", Key),  # key of the record that this copy belongs to, set by settle
     Column("body", LargeBinary, nullable=False),  # the packed Node
     Index("node_bucket", "subject_key", "date"),
     Index("node_thread", "thread"),
@@ -117,7 +143,7 @@ node = Table(
 node_id = Table(  # every id that a node owns or names
     "node_id",
     metadata,
-    Column("id", String, primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("raw", String, primary_key=True),
     Index("node_id_raw", "raw"),
 )
@@ -156,7 +182,7 @@ redirect = Table(
 record = Table(  # one row for each Email
     "record",
     metadata,
-    Column("key", String, primary_key=True),  # msg_id of the Email
+    Column("key", Key, primary_key=True),  # msg_id of the Email
     Column("thread", Integer, nullable=False),
     Column("raw", String, nullable=False),  # the copy that the text was taken from
     Column("path", String, nullable=False),
@@ -170,12 +196,12 @@ record = Table(  # one row for each Email
 sighting = Table(  # header people of records, for merge proposals and customer candidates
     "sighting",
     metadata,
-    Column("record", String, primary_key=True),
-    Column("email", String, primary_key=True),
-    Column("name", String, primary_key=True),
+    Column("record", Key, primary_key=True),
+    Column("email", Key, primary_key=True),
+    Column("name", Key, primary_key=True),
     Column("thread", Integer, nullable=False),
     Column("internal", Boolean, nullable=False),
-    Column("domain", String),  # set where the domain is a customer candidate
+    Column("domain", Key),  # set where the domain is a customer candidate
     Column("date", String),
     Column("subject", String, nullable=False),
     Index("sighting_thread", "thread"),

@@ -22,7 +22,9 @@ class Known:
         self.stamp = stamp
 
 
-def known_locations(connection: Connection, account: str, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Known]:
+def known_locations(
+    connection: Connection, account: str, places: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Known]:
     """Return what is known of `(folder, uid)` places of an account."""
     by_folder: dict[str, list[str]] = {}
     for folder, uid in places:
@@ -40,10 +42,24 @@ def known_locations(connection: Connection, account: str, places: Iterable[tuple
 
 
 def members_of(connection: Connection, account: str, folder: str) -> list[tuple[str, str, str]]:
-    """Return `(uid, locator, stamp)` of all known places of a folder, in order of insertion."""
+    """Return `(uid, locator, stamp)` of the places of a container's last complete listing, as first listed."""
     table = location.c
-    query = select(table.uid, table.locator, table.stamp).where(table.account == account, table.folder == folder)
+    query = select(table.uid, table.locator, table.stamp).where(
+        table.account == account, table.folder == folder, ~table.gone
+    )
     return [(row[0], row[1], row[2]) for row in connection.execute(query.order_by(table.id))]
+
+
+def note_members(connection: Connection, account: str, folder: str, present: set[int]) -> None:
+    """Note after a complete listing of a container which of its known places are still in it (location ids)."""
+    table = location.c
+    query = select(table.id, table.gone).where(table.account == account, table.folder == folder)
+    rows = connection.execute(query)
+    changed = [(number, number not in present) for number, gone in rows if gone == (number in present)]
+    for part in chunks(changed):
+        for gone in (True, False):
+            ids = [number for number, now in part if now is gone]
+            connection.execute(update(location).where(table.id.in_(ids)).values(gone=gone))
 
 
 def store_locations(connection: Connection, account: str, rows: Sequence[dict[str, str | None]]) -> None:
@@ -53,18 +69,23 @@ def store_locations(connection: Connection, account: str, rows: Sequence[dict[st
     re-pointed, and both messages are worked on again.
     """
     known = known_locations(connection, account, [(str(r["folder"]), str(r["uid"])) for r in rows])
-    new, again = [], set()
+    new: dict[tuple[str, str], dict[str, str | None]] = {}
+    again: set[str] = set()
     for row in rows:
-        before = known.get((str(row["folder"]), str(row["uid"])))
+        place, raw = (str(row["folder"]), str(row["uid"])), str(row["raw"])
+        before = known.get(place)
         if before is None:
-            new.append({"account": account, **row})
-            again.add(str(row["raw"]))
+            if place in new:  # named twice in one batch: the later one counts
+                again.add(str(new[place]["raw"]))
+            new[place] = {"account": account, **row}
+            again.add(raw)
             continue
         connection.execute(update(location).where(location.c.id == before.id).values(**row))
-        if before.raw != row["raw"]:
-            again |= {before.raw, str(row["raw"])}
+        if before.raw != raw:
+            again |= {before.raw, raw}
+            before.raw = raw
     if new:
-        connection.execute(insert(location), new)
+        connection.execute(insert(location), list(new.values()))
     request(connection, sorted(again))
 
 
@@ -81,10 +102,18 @@ def request(connection: Connection, raws: Sequence[str]) -> None:
             .where(work.c.raw.in_(part))
             .values(
                 generation=work.c.generation + 1,
-                status=case((work.c.status == "held", "refresh"), (work.c.status == "refresh", "refresh"), else_="pending"),
+                status=case(
+                    (work.c.status == "held", "refresh"),
+                    (work.c.status == "refresh", "refresh"),
+                    else_="pending",
+                ),
             )
         )
-    fresh = [{"raw": raw, "status": "pending", "generation": 1, "signature": None} for raw in raws if raw not in known]
+    fresh = [
+        {"raw": raw, "status": "pending", "generation": 1, "signature": None}
+        for raw in raws
+        if raw not in known
+    ]
     if fresh:
         connection.execute(insert(work), fresh)
 
@@ -94,7 +123,9 @@ def retry(connection: Connection, raws: Iterable[str]) -> int:
     count = 0
     for part in chunks(raws):
         done = connection.execute(
-            update(work).where(work.c.raw.in_(part)).values(status="pending", generation=work.c.generation + 1)
+            update(work)
+            .where(work.c.raw.in_(part))
+            .values(status="pending", generation=work.c.generation + 1)
         )
         count += done.rowcount
     return count
@@ -124,7 +155,9 @@ def still_open(connection: Connection, raws: Iterable[str]) -> list[str]:
     """Return those of `raws` that are pending."""
     found: list[str] = []
     for part in chunks(raws):
-        found += connection.scalars(select(work.c.raw).where(work.c.raw.in_(part), work.c.status == "pending"))
+        found += connection.scalars(
+            select(work.c.raw).where(work.c.raw.in_(part), work.c.status == "pending")
+        )
     return found
 
 
@@ -136,7 +169,9 @@ def to_refresh(connection: Connection) -> list[str]:
 def generations(connection: Connection, raws: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in chunks(raws):
-        for raw, generation in connection.execute(select(work.c.raw, work.c.generation).where(work.c.raw.in_(part))):
+        for raw, generation in connection.execute(
+            select(work.c.raw, work.c.generation).where(work.c.raw.in_(part))
+        ):
             found[raw] = generation
     return found
 
@@ -158,7 +193,9 @@ def set_status(connection: Connection, raws: Iterable[str], status: str) -> None
         connection.execute(update(work).where(work.c.raw.in_(part)).values(status=status))
 
 
-def note_inflight(connection: Connection, run_id: str, batch_id: str, stage: str, keys: Sequence[str]) -> None:
+def note_inflight(
+    connection: Connection, run_id: str, batch_id: str, stage: str, keys: Sequence[str]
+) -> None:
     """Note the keys of a batch before it runs, so that a crash names its suspects."""
     row = {"run_id": run_id, "batch_id": batch_id, "stage": stage, "keys": json.dumps(list(keys))}
     upsert(connection, inflight, [row])
@@ -170,8 +207,9 @@ def clear_inflight(connection: Connection, run_id: str, batch_id: str) -> None:
 
 def collect_suspects(connection: Connection, dead_runs: Iterable[str]) -> None:
     """Turn what dead runs left in flight into suspects, which are worked on one by one."""
+    column = inflight.c["keys"]  # `inflight.c.keys` is a method
     for run_id in dead_runs:
-        for (keys,) in connection.execute(select(inflight.c.keys).where(inflight.c.run_id == run_id)).all():
+        for keys in connection.scalars(select(column).where(inflight.c.run_id == run_id)).all():
             raws = json.loads(keys)
             for raw in raws:
                 tried = connection.execute(select(suspect.c.alone).where(suspect.c.raw == raw)).scalar()

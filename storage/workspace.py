@@ -54,8 +54,9 @@ def open_workspace(settings: Settings, sources: dict[str, str] | None = None) ->
             f"the state folder {state} cannot be written: {error.strerror}",
             remedy="check its rights, or name another one with --state",
         ) from error
+    curated = read_curated(state, settings)
     ledger = open_ledger(state, settings.ledger_url, settings.tenant)
-    return _assemble(state, ledger, settings, read_curated(state, settings), sources or {})
+    return _assemble(state, ledger, settings, curated, sources or {})
 
 
 @lru_cache(maxsize=2)

@@ -18,8 +18,8 @@ _MONTHS = {
 _ZONES = {
     "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 60, "bst": 60, "cet": 60, "met": 60, "cest": 120,
     "mest": 120, "eet": 120, "eest": 180, "msk": 180, "msd": 240, "ist": 330, "hkt": 480, "sgt": 480,
-    "jst": 540, "kst": 540, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "est": -300, "edt": -240, "cst": -360,
-    "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "hst": -600,
+    "jst": 540, "kst": 540, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "est": -300, "edt": -240,
+    "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "hst": -600,
 }  # fmt: skip
 _USUAL = re.compile(
     r"\s{0,9}(?:[A-Za-z]{3},)?\s{0,3}(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d)"

@@ -71,7 +71,7 @@ def read_headers(
             break
         if line[0] in b" \t" and name:
             if size <= max_chars:
-                pieces.append(line if len(line) <= max_chars else line[: max_chars + 1])
+                pieces.append(line[: max_chars + 1])
                 size += len(line)
             at = after
             continue

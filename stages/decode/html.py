@@ -90,13 +90,16 @@ def tidy(text: str) -> str:
 
 
 def _sample(nodes: Any) -> str:
-    for count, node in enumerate(nodes):
-        if count >= 5:
-            break
+    for node in _first(nodes, 5):
         text = " ".join(node.text[:400].split())
         if sum(1 for c in text if c.isalnum()) >= 12:
             return str(text[:160])
     return ""
+
+
+def _first(nodes: Any, count: int) -> list[Any]:
+    """Return the first nodes of a collection; its own iterator builds all nodes anew at every step."""
+    return [nodes[index] for index in range(min(count, len(nodes)))]
 
 
 def _mark_edges(tree: Any, lowered: str) -> list[str]:
@@ -105,7 +108,7 @@ def _mark_edges(tree: Any, lowered: str) -> list[str]:
     for hook in _hooks():
         if not any(word in lowered for word in hook["words"]):
             continue
-        for node in tree.body.query_selector_all(hook["selector"]):
+        for node in _first(tree.body.query_selector_all(hook["selector"]), 2 * _MAX_MARKS):
             if len(hooks) >= _MAX_MARKS:
                 return hooks
             first = _text_below(node, last=False)

@@ -10,7 +10,7 @@ from stages.decode.charset import decode_text
 from stages.decode.tree import Part
 from stages.decode.words import one_line
 
-_MAX_BYTES = 1_000_000
+_MAX_BYTES = 400_000
 _MAX_EVENTS = 100
 _MAX_ATTENDEES = 500
 
@@ -24,7 +24,7 @@ def read_events(parts: list[Part], repairs: list[Repair]) -> list[CalendarEvent]
     for part in parts:
         data = part.payload()
         if len(data) > _MAX_BYTES:
-            repairs.append(Repair(kind="calendar_unread", detail="over 1 MB"))
+            repairs.append(Repair(kind="calendar_unread", detail="over 400 kB"))
             continue
         text = decode_text(data, part.params.get("charset") or "utf-8").text
         for event in _events(text, part.params.get("method"), repairs):

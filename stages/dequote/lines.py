@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from models.message import QuoteMark
+
+if TYPE_CHECKING:
+    from stages.dequote.packs import Rule
 
 # Leading quote marks as mail clients write them (RFC 3676 §4.5), with the full-width form of old
 # Japanese and Chinese clients. One character class per step: linear on any input.
@@ -17,28 +21,36 @@ _INVISIBLE = dict.fromkeys(
 
 # HTML hooks that raise the depth of their lines as a `>` would; the others only bound a quote.
 _DEPTH_HOOKS = frozenset({"blockquote", "cite"})
-HEAD = 400  # characters at the start of a line that rules look at
-TAIL = 80  # characters at its end
+TAIL = 80  # characters at the end of a line that rules look at
+
+
+class Label:
+    """A header label at the start of a line, with what follows it."""
+
+    __slots__ = ("role", "rules", "value")
+
+    def __init__(self, role: str, rules: list[str], value: str) -> None:
+        self.role = role
+        self.rules = rules
+        self.value = value
 
 
 class Line:
     """One line: span (`end` is after its newline), quote depth, words without marks and edges."""
 
-    __slots__ = ("blank", "boxed", "depth", "end", "marked", "start", "text")
+    __slots__ = ("blank", "boxed", "contact", "depth", "end", "first", "label", "marked", "start", "text")
 
     def __init__(self, start: int, end: int, depth: int, text: str) -> None:
         self.start = start
         self.end = end
+        self.first = start  # where the words begin; set where HTML edges are read
         self.depth = depth
         self.text = text
         self.blank = not text
         self.marked = depth > 0  # depth from visible marks, not from the HTML
+        self.label: Label | str | None = "unread"  # looked up once, by `markers.label_of`
+        self.contact: Rule | Literal[False] | None = None  # looked up once, by `tail`
         self.boxed = 0  # number of the HTML quote container it stands in, 0 for none
-
-    @property
-    def head(self) -> str:
-        """The first `HEAD` characters."""
-        return self.text[:HEAD]
 
 
 def split_lines(text: str, quote_marks: Sequence[QuoteMark] = ()) -> list[Line]:
@@ -67,6 +79,9 @@ def split_lines(text: str, quote_marks: Sequence[QuoteMark] = ()) -> list[Line]:
         at = end
     lines[-1].end = len(text)
     if quote_marks:
+        for line in lines:
+            raw = text[line.start : line.end]
+            line.first = line.start + len(raw) - len(raw.lstrip())
         _apply_marks(lines, quote_marks)
     return lines
 
@@ -84,7 +99,7 @@ def _apply_marks(lines: list[Line], quote_marks: Sequence[QuoteMark]) -> None:
     at = depth = box = 0
     for line in lines:
         # A line belongs to a container when the edge lies at or before its first word.
-        while at < len(steps) and steps[at][0] <= line.start:
+        while at < len(steps) and steps[at][0] <= line.first:
             depth += steps[at][1]
             if steps[at][2] > 0 and not box:
                 box = steps[at][2]

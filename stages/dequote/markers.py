@@ -10,18 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from stages.dequote.lines import TAIL, Line, next_written
+from stages.dequote.lines import TAIL, Label, Line, next_written
 from stages.dequote.packs import Rule, RuleBook, label_key, phrase_key
 
 _LABEL = re.compile(r"[*_|\s\[•]{0,6}([^:：|\t<>@]{1,34})(?:[:：]|\s\|)[*_\s]{0,4}")
 _RULE_LINE = re.compile(r"(?:[-_=*~─━—–═＝－＿·.]\s?){5,}$")
 _DASHED = re.compile(r"[-—–─=_*~]{2,}\s{0,3}(\S[^\n]{0,70}?)\s{0,3}[-—–─=_*~]{2,}")
 _ADDRESS = re.compile(r"[\w.+\-=]{1,64}@[\w\-]{1,63}\.[\w.\-]{2,63}")
-_TIME = re.compile(r"(?<!\d)\d{1,2}\s?[:.h時时点٫：]\s?\d{2}(?!\d)|\d\s?(?:[ap]\.?m\b|Uhr|時)|[٠-٩]{1,2}:[٠-٩]{2}")
+_TIME = re.compile(
+    r"(?<!\d)\d{1,2}\s?[:.h時时点٫：]\s?\d{2}(?!\d)|\d\s?(?:[ap]\.?m\b|Uhr|時)|[٠-٩]{1,2}:[٠-٩]{2}"
+)
 _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,4}\s?[/.\-]\s?\d{1,2}\s?[/.\-]\s?\d{2,4}(?!\d)"
     r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]|[٠-٩]{4}"
 )
+_DATED_ADDRESS = re.compile(r"\d[^<>\n]{6,160}<[^<>\s@]{1,64}@[^<>\s]{3,120}>\s?[:：]$")
 _LONGEST_ATTRIBUTION = 420
 _CORE = ("from", "sent", "to", "cc", "subject")
 
@@ -37,17 +40,6 @@ class Marker:
         self.rule = rule
         self.forward = forward
         self.bare = bare  # strong enough to stand for unmarked text below it
-
-
-class Label:
-    """A header label at the start of a line, with what follows it."""
-
-    __slots__ = ("role", "rules", "value")
-
-    def __init__(self, role: str, rules: list[str], value: str) -> None:
-        self.role = role
-        self.rules = rules
-        self.value = value
 
 
 def is_rule_line(text: str) -> bool:
@@ -69,6 +61,13 @@ def _has_strong_stamp(text: str) -> bool:
 
 def label_of(book: RuleBook, line: Line) -> Label | None:
     """Return the header label that `line` starts with, None if it starts with none."""
+    found = line.label
+    if isinstance(found, str):
+        found = line.label = _read_label(book, line)
+    return found
+
+
+def _read_label(book: RuleBook, line: Line) -> Label | None:
     head = line.text[:60]
     if ":" not in head and "：" not in head and "|" not in head:
         return None
@@ -96,7 +95,7 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
         return None
     depth = lines[at].depth
     values: dict[str, str] = {}
-    packs: Counter[str] = Counter()
+    rules: list[str] = []
     previous, blanks, end = first, 0, at
     for index in range(at, min(len(lines), at + 60)):
         line = lines[index]
@@ -112,18 +111,42 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
             if label.role in values and label.role != "other" and (blanks or label.role == "from"):
                 break
             values.setdefault(label.role, label.value)
-            packs.update(label.rules)
+            rules += label.rules
             previous = label
         elif blanks or not _continues(previous, line):
             break
         else:
-            previous.value += " " + line.text[:200]
-            values[previous.role] = previous.value[:2000]
+            value = f"{values.get(previous.role, '')} {line.text[:200]}"[:2000]
+            values[previous.role] = value
+            previous = Label(previous.role, previous.rules, value)
         end, blanks = index + 1, 0
     if not _is_block(values, led=led):
-        return None
-    best = max(sorted(packs), key=lambda rule: packs[rule])
-    return Marker(at, end, best)
+        start = _notes_start(lines, at) if "to" in values and "subject" in values else None
+        return None if start is None else Marker(start, end, "en:header.notes")
+    packs = Counter(rules)
+    return Marker(at, end, max(packs, key=lambda rule: packs[rule]))
+
+
+def _notes_start(lines: Sequence[Line], at: int) -> int | None:
+    """Return where the name and date stand above `To:`, as Lotus Notes writes them without a label."""
+    top = at
+    dated = False
+    for index in range(at - 1, max(at - 4, -1), -1):
+        line = lines[index]
+        if line.blank:
+            if dated or index < at - 1:
+                break
+            continue
+        if line.depth != lines[at].depth or len(line.text) > 90 or line.text.endswith((".", "?", "!")):
+            break
+        stamped = bool(_DAY.search(line.text) and _TIME.search(line.text))
+        if dated and (stamped or len(line.text.split()) > 6):
+            break
+        if not dated and not stamped and index < at - 2:
+            break
+        dated = dated or stamped
+        top = index
+    return top if dated else None
 
 
 def _continues(label: Label, line: Line) -> bool:
@@ -156,16 +179,23 @@ def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | N
     Words between dashes stand for themselves; bare words need a header block right below.
     """
     text = lines[at].text
-    dashed = text[0] in "-—–─=_*~"
+    if "&nbsp;" in text[:160]:
+        text = text.replace("&nbsp;", " ").strip()  # QQ leaves the entity in its plain text
+        if not text:
+            return None
     rule: Rule | None = None
-    if dashed:
+    if text[0] not in "-—–─=_*~":
+        dashed = False
+        rule = book.openings.get(text.rstrip(" :：").casefold()) if len(text) <= 60 else None
+    else:
+        dashed = True
         match = _DASHED.match(text[:160])
         rule = book.separators.get(phrase_key(match.group(1))) if match else None
         if rule is None:
             rule = next((rule for rule in book.separator_rules if rule.matches(text[:300])), None)
-    if rule is None and len(text) <= 60:
-        rule = book.separators.get(phrase_key(text))
-        dashed = dashed and text[-1] == text[0]
+        if rule is None and len(text) <= 60:
+            rule = book.separators.get(phrase_key(text))
+            dashed = text[-1] == text[0]
     if rule is None:
         return None
     header = None
@@ -185,9 +215,9 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
     a date together with a time. `led` says that the HTML shows a quote here.
     """
     line = lines[at]
-    tail = line.text[-TAIL:].rstrip(" *\"”_-—–\u3000")
+    tail = line.text[-TAIL:].rstrip(' *"”_-—–\u3000')
     if not tail.endswith((":", "：")) and not tail.casefold().endswith(book.verbs):
-        return None
+        return _find_bare_stamp(lines, at) if tail.endswith(">") and "@" in tail else None
     follow = next_written(lines, at + 1)
     quoted = led or (follow is not None and follow.depth > line.depth)
     windows = _windows_up(lines, at)
@@ -198,7 +228,9 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
         said = window.strip(" -—–*_\u3000") if window[0] in "-—–*_" else window.rstrip(" -—–*_\u3000")
         if book.any_attribution.fullmatch(said):
             for rule in book.attributions:
-                if (found is None or not rule.weak) and any(pattern.fullmatch(said) for pattern in rule.patterns):
+                if (found is None or not rule.weak) and any(
+                    pattern.fullmatch(said) for pattern in rule.patterns
+                ):
                     found = (rule, start, said)
                     break
         if found and not found[0].weak:
@@ -208,10 +240,27 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
         strong = _has_strong_stamp(said)
         if strong or (quoted and (not rule.weak or has_stamp(book, said))):
             return Marker(start, at + 1, rule.id, bare=strong or led)
+    if line.text[0].isdigit() and _DATED_ADDRESS.match(line.text) and _DAY.search(line.text):
+        return Marker(at, at + 1, "any:attribution.stamp")
     if quoted and not led and len(line.text) <= 140 and tail.endswith((":", "：")):
         # No verb that we know, but a name and a date, a colon, and marked text right below.
-        if len(line.text.split()) <= 14 and has_stamp(book, line.text) and not _is_sentence(line.text):
+        dated = _DAY.search(line.text) and (_ADDRESS.search(line.text) or _TIME.search(line.text))
+        if dated or (
+            len(line.text.split()) <= 14 and has_stamp(book, line.text) and not _is_sentence(line.text)
+        ):
             return Marker(at, at + 1, "any:attribution.colon", bare=False)
+    return None
+
+
+def _find_bare_stamp(lines: Sequence[Line], at: int) -> Marker | None:
+    """Return an attribution that is only date, name and address, right above marked text (Gmail of 2011)."""
+    text = lines[at].text
+    follow = next_written(lines, at + 1)
+    if follow is None or follow.depth <= lines[at].depth or len(text) > 160:
+        return None
+    opens = text[0].isdigit() or text.startswith("On ")
+    if opens and _DAY.search(text[:40]) and _ADDRESS.search(text):
+        return Marker(at, at + 1, "any:attribution.stamp", bare=False)
     return None
 
 

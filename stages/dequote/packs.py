@@ -17,7 +17,7 @@ from typing import Any
 ROLES = ("from", "sent", "to", "cc", "subject", "other")
 _LINE_KINDS = ("signoff", "contact", "disclaimer", "list_footer", "banner", "device_line", "answer")
 _SPACE = re.compile(r"[\s\u3000*_]+")
-_EDGE = " \t\u3000,，、.。!！~～;；:：-–—…*_^"
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def label_key(text: str) -> str:
@@ -26,21 +26,33 @@ def label_key(text: str) -> str:
 
 
 def phrase_key(text: str) -> str:
-    """Return a line as phrases are looked up: edges without punctuation, single spaces, lower case."""
-    return " ".join(text.strip(_EDGE).casefold().replace("’", "'").split())
+    """Return a line as phrases are looked up: edges without punctuation or emoji, single spaces, lower case."""
+    if text.isalpha():
+        return text.casefold()
+    return " ".join(_EDGES.sub("", text).casefold().replace("’", "'").split())
 
 
 class Rule:
-    """One named rule of one pack: compiled patterns and its identity (`en:attribution.gmail`)."""
+    """One named rule of one pack: its patterns and its identity (`en:attribution.gmail`).
 
-    __slots__ = ("closing", "forward", "id", "patterns", "weak")
+    Patterns are compiled when the joined pattern of their kind has found something, not before.
+    """
+
+    __slots__ = ("_compiled", "forward", "id", "sources", "weak")
 
     def __init__(self, pack: str, kind: str, entry: dict[str, Any]) -> None:
         self.id = f"{pack}:{kind}.{entry['name']}"
-        self.patterns = [re.compile(pattern, re.IGNORECASE) for pattern in entry.get("patterns", [])]
+        self.sources: list[str] = entry.get("patterns", [])
+        self._compiled: list[re.Pattern[str]] | None = None
         self.forward = entry.get("means") == "forward"
         self.weak = bool(entry.get("weak", False))
-        self.closing = bool(entry.get("closing", False))
+
+    @property
+    def patterns(self) -> list[re.Pattern[str]]:
+        """The compiled patterns."""
+        if self._compiled is None:
+            self._compiled = [re.compile(source, re.IGNORECASE) for source in self.sources]
+        return self._compiled
 
     def matches(self, text: str) -> bool:
         """Tell whether one of the patterns matches from the start of `text`."""
@@ -53,6 +65,7 @@ class RuleBook:
     def __init__(self, packs: list[dict[str, Any]]) -> None:
         self.labels: dict[str, list[tuple[str, str]]] = {}  # label key → (role, header rule id)
         self.separators: dict[str, Rule] = {}
+        self.openings: dict[str, Rule] = {}  # the same as bare words, without dashes around them
         self.separator_rules: list[Rule] = []
         self.attributions: list[Rule] = []
         self.phrases: dict[str, dict[str, Rule]] = {kind: {} for kind in _LINE_KINDS}
@@ -73,7 +86,8 @@ class RuleBook:
                 rule = Rule(name, "separator", entry)
                 for phrase in entry.get("phrases", []):
                     self.separators.setdefault(phrase_key(phrase), rule)
-                if rule.patterns:
+                    self.openings.setdefault(phrase.casefold().rstrip(" :："), rule)
+                if rule.sources:
                     self.separator_rules.append(rule)
             self.attributions += [Rule(name, "attribution", entry) for entry in pack.get("attribution", [])]
             for kind in _LINE_KINDS:
@@ -81,7 +95,7 @@ class RuleBook:
                     rule = Rule(name, kind, entry)
                     for phrase in entry.get("phrases", []):
                         self.phrases[kind].setdefault(phrase_key(phrase), rule)
-                    if rule.patterns:
+                    if rule.sources:
                         self.rules[kind].append(rule)
         self.quick = {kind: _joined(rules) for kind, rules in self.rules.items()}
         self.any_attribution = _joined(self.attributions)
@@ -111,7 +125,7 @@ class RuleBook:
 
 def _joined(rules: list[Rule]) -> re.Pattern[str]:
     """Return one pattern that matches wherever one of the rules does: a cheap first test."""
-    parts = [f"(?:{pattern.pattern})" for rule in rules for pattern in rule.patterns]
+    parts = [f"(?:{source})" for rule in rules for source in rule.sources]
     return re.compile("|".join(parts) if parts else r"(?!)", re.IGNORECASE)
 
 
@@ -122,7 +136,9 @@ def _any_of(words: set[str]) -> str:
 def read_packs() -> list[dict[str, Any]]:
     """Return the packs as they stand in the files, sorted by language."""
     folder = resources.files("stages.dequote") / "packs"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
+    )
     return [tomllib.loads(file.read_text(encoding="utf-8")) for file in files]
 
 

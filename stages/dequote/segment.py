@@ -8,14 +8,23 @@ from collections.abc import Sequence
 from models.message import Dequoted, Segment, SegmentKind
 from stages.dequote.config import DequotePolicy
 from stages.dequote.lines import Line, next_written, split_lines
-from stages.dequote.markers import Marker, find_attribution, find_header, find_separator, is_rule_line
+from stages.dequote.markers import (
+    Marker,
+    find_attribution,
+    find_header,
+    find_separator,
+    is_rule_line,
+    label_of,
+)
 from stages.dequote.packs import RuleBook, rule_book
 from stages.dequote.records import DequoteInput
 from stages.dequote.sender import Sender
 from stages.dequote.tail import find_tail
 
 _BLANKS = re.compile(r"\n{3,}")
-_PROMPT = re.compile(r"[ \t]{0,3}>{1,3} ?(?:[$#%]|>>|\.\.\.|import |def |print|SELECT |select |npm |git )")
+_COMMAND = re.compile(
+    r"(?:[$%#] \S|(?:import|from|def|print|const|let|var|select|npm|git|pip|sudo) \S|\w{1,40}(?: = |\())"
+)
 _SHELL = re.compile(r"\S{0,40}[$#%] \S")
 _TAG = re.compile(r"[【\[〔]([^】\]〕\n]{1,24})[】\]〕]")
 _STRATEGY = (
@@ -56,7 +65,9 @@ def segment_message(message: DequoteInput, policy: DequotePolicy) -> Dequoted:
     scan.find_banner()
     scan.find_tails()
     removed = removed_kinds(policy)
-    if not any(mark.kind not in removed and not line.blank for mark, line in zip(scan.marks, lines, strict=True)):
+    if not any(
+        mark.kind not in removed and not line.blank for mark, line in zip(scan.marks, lines, strict=True)
+    ):
         scan.keep_soft()
     segments = join_segments(lines, scan.marks)
     clean = join_clean(text, segments, removed)
@@ -113,13 +124,20 @@ class Scan:
         self._judge_runs()
 
     def _marker_at(self, at: int) -> Marker | None:
-        line = self.lines[at]
-        led = line.boxed > 0
-        return (
-            find_separator(self.book, self.lines, at)
-            or find_header(self.book, self.lines, at, led=led or self._is_ruled(at))
-            or find_attribution(self.book, self.lines, at, led=led)
-        )
+        led = self.lines[at].boxed > 0 and self._opens_box(at)
+        marker = find_separator(self.book, self.lines, at)
+        if marker is None and label_of(self.book, self.lines[at]) is not None:
+            marker = find_header(self.book, self.lines, at, led=led or self._is_ruled(at))
+        return marker or find_attribution(self.book, self.lines, at, led=led)
+
+    def _opens_box(self, at: int) -> bool:
+        """Tell whether line `at` is one of the first three with words in its HTML container."""
+        box, words = self.lines[at].boxed, 0
+        for index in range(at, max(at - 12, -1), -1):
+            if self.lines[index].boxed != box:
+                return words <= 3
+            words += not self.lines[index].blank
+        return words <= 3
 
     def _is_ruled(self, at: int) -> bool:
         """Tell whether a drawn line stands right above line `at`."""
@@ -150,8 +168,11 @@ class Scan:
         for index in range(start, marker.end):
             self.marks[index] = head
         follow = next_written(self.lines, marker.end)
-        if follow is not None and follow.depth > base and not forward:
-            return self._mark_run(marker.end, marker.rule)
+        if follow is not None and follow.depth > base:
+            end = self._mark_run(marker.end, marker.rule, forward=forward)
+            if not forward or end >= len(self.lines) or self.lines[end].blank:
+                return end
+            return self._mark_bare(end, "forward_body", marker.rule)  # marks lost by wrapping
         if not marker.bare:
             return marker.end
         return self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
@@ -198,7 +219,7 @@ class Scan:
             return tag is not None and self.sender.is_name(tag.group(1))
         return False
 
-    def _mark_run(self, start: int, rule: str = "") -> int:
+    def _mark_run(self, start: int, rule: str = "", *, forward: bool = False) -> int:
         """Mark a run of lines with quote marks; return the line after it.
 
         A run may begin with its own separator, header or attribution. A short unmarked line between two
@@ -213,7 +234,7 @@ class Scan:
         end = at
         while end > start and self.lines[end - 1].blank and not self.lines[end - 1].depth:
             end -= 1
-        head_end, kind = start, "quote"
+        head_end = start
         if not rule:
             head = self._marker_in_run(start, end)
             if head is None:
@@ -226,8 +247,9 @@ class Scan:
                 forward = head.forward or (is_header and (self.passed_on or (alone and not self.is_reply)))
                 self.is_forward = self.is_forward or forward
                 self._introduced = True
-                kind = "forward_body" if forward else "quote"
-                mark = Mark("forward_header" if forward else "attribution", rule, self.lines[head.start].depth)
+                mark = Mark(
+                    "forward_header" if forward else "attribution", rule, self.lines[head.start].depth
+                )
                 head_end = head.end
                 for index in range(start, head_end):
                     self.marks[index] = mark
@@ -235,7 +257,7 @@ class Scan:
         for index in range(head_end, end):
             depth = max(self.lines[index].depth, 1)
             self.marks[index] = cache.setdefault(
-                depth, Mark("forward_body" if kind == "forward_body" else "quote", rule, depth)
+                depth, Mark("forward_body" if forward else "quote", rule, depth)
             )
         return max(end, start + 1)
 
@@ -266,7 +288,11 @@ class Scan:
         return None
 
     def _judge_runs(self) -> None:
-        """Give marked passages back to the sender that they cite on purpose (policy §3)."""
+        """Give marked passages back to the sender that they cite on purpose (policy §3).
+
+        A bare HTML blockquote proves nothing where no attribution or header stands anywhere; visible marks do,
+        unless the sender's own line leads to the passage or discusses it below. Marks two deep are never cited.
+        """
         if not self._runs:
             return
         written = [index for index, line in enumerate(self.lines) if not line.blank]
@@ -274,27 +300,42 @@ class Scan:
             return
         for start, end in self._runs:
             above = self._written_above(start)
-            led = above is not None and self.marks[above] is OWN and self.lines[above].text.endswith((":", "："))
-            code = self._in_session(start) or any(_PROMPT.match(self._raw_head(index)) for index in range(start, end))
+            led = (
+                above is not None
+                and self.marks[above] is OWN
+                and self.lines[above].text.endswith((":", "："))
+            )
+            session = self._in_session(start)
+            code = self._is_code(start, end)
+            deep = any(line.marked and line.depth > 1 for line in self.lines[start:end])
             alone = len(self._runs) == 1 and not self._introduced and not self.is_reply
-            middle = start > written[0] and end <= written[-1]
+            middle = end <= written[-1]
             whole = start == written[0] and end > written[-1]
-            if code or (led and not self._introduced) or (alone and (middle or whole)):
+            drawn = not self._introduced and not any(line.marked for line in self.lines[start:end])
+            cited = not deep and ((led and not self._introduced) or (alone and (middle or whole)))
+            if session or drawn or cited or (code and not self._introduced):
                 for index in range(start, end):
                     self.marks[index] = OWN
 
     def _in_session(self, start: int) -> bool:
         """Tell whether a shell prompt stands in the unbroken lines right above (`> ` is a prompt there)."""
         for index in range(start - 1, max(start - 12, -1), -1):
-            if self.lines[index].blank:
+            if self.lines[index].blank or self.marks[index] is not OWN:
                 return False
             if _SHELL.match(self.lines[index].text):
                 return True
         return False
 
-    def _raw_head(self, index: int) -> str:
-        line = self.lines[index]
-        return ">" * min(line.depth, 3) + " " + line.text[:40] if line.marked else ""
+    def _is_code(self, start: int, end: int) -> bool:
+        """Tell whether a run opens with a command after its marks and keeps one depth (`> `, `>>> `)."""
+        depths = {line.depth for line in self.lines[start:end] if not line.blank}
+        first = next((line for line in self.lines[start:end] if not line.blank), None)
+        return (
+            first is not None
+            and first.marked
+            and depths <= {first.depth}
+            and bool(_COMMAND.match(first.text))
+        )
 
     # --- banner and tail ------------------------------------------------------------------------------
 
@@ -317,7 +358,11 @@ class Scan:
         for number, (start, end) in enumerate(regions):
             last = number == len(regions) - 1
             follow = next((i for i in range(end, len(self.lines)) if not self.lines[i].blank), None)
-            if not last and follow is not None and self.marks[follow].kind not in ("attribution", "forward_header"):
+            if (
+                not last
+                and follow is not None
+                and self.marks[follow].kind not in ("attribution", "forward_header")
+            ):
                 continue
             part = self.lines[start:end]
             for cut in find_tail(self.book, part, self.sender):
@@ -365,9 +410,16 @@ def join_segments(lines: Sequence[Line], marks: Sequence[Mark]) -> list[Segment]
         if segments and segments[-1].kind in ("quote", "forward_body"):
             quote = len(segments) - 1
         answers = quote if mark.kind == "reply" else None
-        segments.append(Segment(
-                kind=mark.kind, start=line.start, end=line.end, rule=mark.rule, depth=mark.depth, answers=answers
-            ))
+        segments.append(
+            Segment(
+                kind=mark.kind,
+                start=line.start,
+                end=line.end,
+                rule=mark.rule,
+                depth=mark.depth,
+                answers=answers,
+            )
+        )
     return segments
 
 

@@ -12,8 +12,13 @@ _ADDRESS = re.compile(r"[\w.+\-=]{1,64}@([\w\-]{1,63}(?:\.[\w\-]{1,63}){1,4})")
 _NO_LETTER = re.compile(r"[\W\d_]+")
 # Hosts of private mail: their name in a line says nothing about the sender's company.
 _FREE_MAIL = frozenset(
-    "gmail googlemail hotmail outlook yahoo icloud proton protonmail foxmail sina sohu yeah naver hanmail freemail".split()
-)
+    (
+        "gmail", "googlemail", "hotmail", "outlook", "yahoo", "icloud", "proton", "protonmail",
+        "foxmail", "sina", "sohu", "yeah", "naver", "hanmail", "freemail",
+    )
+)  # fmt: skip
+
+_NO_CARD = ("。", "？", "?", "！", "!", "，", ",")
 
 
 class Sender:
@@ -35,7 +40,7 @@ class Sender:
             self.parts = {word for word in words if len(word) >= 2 or not word.isascii()}
         for cjk in _CJK_NAME.findall(name)[:2]:
             self.names.add(cjk)
-            if len(cjk) in (3, 4) and "\u3400" <= cjk[0]:
+            if len(cjk) in (3, 4) and cjk[0] >= "\u3400":
                 self.parts.update((cjk[-2:], cjk[:2]))
             elif len(cjk) == 2:
                 self.parts.add(cjk[1])
@@ -56,7 +61,9 @@ class Sender:
         joined = " ".join(words)
         if joined in self.names or "".join(words) in self.names:
             return True
-        return all(word in self.parts or len(word) == 1 for word in words) and any(word in self.parts for word in words)
+        return all(word in self.parts or len(word) == 1 for word in words) and any(
+            word in self.parts for word in words
+        )
 
     def is_named(self, text: str) -> bool:
         """Tell whether `text` starts with the sender's full name, or is the name alone, or their address."""
@@ -66,18 +73,27 @@ class Sender:
             return True
         head = " ".join(word.casefold() for word in _WORD.findall(text[:60]))
         return len(text) <= 60 and any(
-            len(name) >= 2 and (head + " ").startswith(name + " ") or (not name.isascii() and head.startswith(name))
+            (len(name) >= 2 and (head + " ").startswith(name + " "))
+            or (not name.isascii() and head.startswith(name))
             for name in self.names
         )
 
     def holds_name(self, text: str) -> bool:
-        """Tell whether a short line names the sender anywhere ("Purchasing, Rosa Lind"), or gives their address."""
-        if len(text) > 70 or text.endswith(("。", "？", "?", "！", "!", "，", ",")):
+        """Tell whether a short line names the sender anywhere ("Purchasing, Rosa Lind"), or gives the address."""
+        if len(text) > 70 or text.endswith(_NO_CARD) or (text[-1] == "." and len(text) > 30):
             return False
         if self.is_named(text):
             return True
         words = f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
         return any(f" {name} " in words for name in self.names if len(name) >= 3 or not name.isascii())
+
+    def may_sign(self, text: str) -> bool:
+        """Tell whether a name could be another spelling of the sender's: a shared part, or another script."""
+        if any(not char.isascii() for char in text):
+            known = {char for name in self.names for char in name if not char.isascii()}
+            return not known or any(char in known for char in text)
+        known = {part for part in self.parts if part.isascii()}
+        return not known or any(word.casefold() in known for word in _WORD.findall(text))
 
     def is_initial(self, text: str) -> bool:
         """Tell whether `text` is a first letter of the sender's name ("A.")."""

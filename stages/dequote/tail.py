@@ -20,7 +20,12 @@ _FOOTER_REACH = 40  # lines with words that footers and disclaimers may have tog
 _DELIMITER = re.compile(r"(?:--|—|——|――|–|-- ?‐)$")
 _BULLET = re.compile(r"(?:[-*•·‣▪]|\d{1,2}[.)、])\s*\S")
 _SENTENCE_END = (".", "。", "?", "？", "!", "！", ";", "；", "…")
-_DASH_NAME = re.compile(r"[-–—~]{1,2}\s?[^\W\d_][\w.'’]{0,24}(?:\s[^\W\d_][\w.'’]{0,24}){0,3}$")
+_DASH_NAME = re.compile(
+    r"(?:[-–—~]{1,2}\s?|/(?=[A-Z]))[^\W\d_][\w.'’]{0,24}(?:\s[^\W\d_][\w.'’]{0,24}){0,3}$"
+)
+_ICON = re.compile(r"^[^\w+(（<\[〒㈜\s|]{1,3}\s?")
+_PATCH = re.compile(r"(?:@@ |\+\+\+ |--- \S|diff |Index: )")
+_FRAME = re.compile(r"[|｜\s]{1,20}$")  # cells of a signature card that was a table
 _FORMULA_NAME = re.compile(r"\s*[,，、;；!！:：\-–—]\s*|[\s\u3000]{2,}")
 
 
@@ -71,6 +76,8 @@ def find_tail(book: RuleBook, lines: Sequence[Line], sender: Sender) -> list[Cut
             if name is not None:
                 cuts.append(Cut(name, end, "signoff", "any:signoff.name"))
     cuts.sort(key=lambda cut: cut.start)
+    while cuts and cuts[0].start > 0 and _FRAME.match(lines[cuts[0].start - 1].text):
+        cuts[0].start -= 1
     return cuts
 
 
@@ -130,9 +137,7 @@ def _last_small_print(book: RuleBook, lines: Sequence[Line], end: int) -> Cut | 
         if found is not None:
             best = Cut(found[0], end, found[1], found[2].id, hard=True)
             continue
-        if best is None and any(not _is_small(book, line.text) for line in lines[start:stop]):
-            break
-        if best is not None:
+        if best is not None or not all(_is_link(line.text) for line in lines[start:stop]):
             break
     return best
 
@@ -154,11 +159,9 @@ def _small_print_start(
     return None
 
 
-def _is_small(book: RuleBook, text: str) -> bool:
-    """Tell whether a line can stand below the opener of small print: links, rules, legal words."""
-    if is_rule_line(text) or "http" in text[:200] or "www." in text[:200] or "@" in text[:100]:
-        return True
-    return bool(book.line_rule("disclaimer", text[:400]) or book.line_rule("list_footer", text[:400]))
+def _is_link(text: str) -> bool:
+    """Tell whether a line can stand below the opener of small print without saying so: a link, a rule."""
+    return is_rule_line(text) or "http" in text[:200] or "www." in text[:200] or "@" in text[:100]
 
 
 # --- signature ---------------------------------------------------------------------------------------
@@ -173,6 +176,8 @@ def _find_delimiter(book: RuleBook, lines: Sequence[Line], end: int) -> int | No
             continue
         if len(text) <= 3 and _DELIMITER.match(text):
             return index if bullets * 2 <= below or below <= 2 else None
+        if _PATCH.match(text):
+            return None  # a patch below the delimiter is what the mail is about
         below += 1
         bullets += bool(_BULLET.match(text))
         if below > REACH:
@@ -191,7 +196,7 @@ def _find_card(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) 
         text = lines[index].text
         if not text:
             continue
-        contact = _contact(book, text) is not None
+        contact = _contact(book, lines[index]) is not None
         if sender.holds_name(text):
             if words or contact or sender.is_company(text):
                 best = index
@@ -199,7 +204,7 @@ def _find_card(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) 
                 break
         elif sender.is_company(text) and _is_card_line(text):
             above = lines[index - 1].text if index else ""
-            if above and _is_short_name(above) and (index < 2 or lines[index - 2].blank):
+            if _is_short_name(above) and sender.may_sign(above) and not _is_led(lines, index - 1):
                 best = index - 1
                 break
         elif not (contact or _is_card_line(text) or is_rule_line(text)):
@@ -212,15 +217,26 @@ def _find_card(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) 
             break
     if best is None:
         return None
-    while best > 0 and lines[best - 1].text and _may_head(book, lines[best - 1].text):
+    while best > 0 and lines[best - 1].text and _may_head(book, lines[best - 1]):
         best -= 1
     return best
 
 
-def _may_head(book: RuleBook, text: str) -> bool:
+def _is_led(lines: Sequence[Line], at: int) -> bool:
+    """Tell whether prose stands right above line `at`, or the paragraph above announces it with a colon."""
+    if at > 0 and not lines[at - 1].blank:
+        return True
+    above = _trim(lines, at)
+    return above > 0 and lines[above - 1].text.endswith((":", "："))
+
+
+def _may_head(book: RuleBook, line: Line) -> bool:
     """Tell whether a line right above the name belongs to the card: a drawn line, a frame, a company."""
-    return is_rule_line(text) or not any(char.isalnum() for char in text) or (
-        _is_card_line(text) and _contact(book, text) is not None
+    text = line.text
+    return (
+        is_rule_line(text)
+        or not any(char.isalnum() for char in text)
+        or (_is_card_line(text) and _contact(book, line) is not None)
     )
 
 
@@ -240,7 +256,7 @@ def _find_block(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender)
                 break
             continue
         words += 1
-        contact = _contact(book, text)
+        contact = _contact(book, lines[index])
         if words > REACH or (contact and sender.is_foreign(text)):
             return None
         if contact:
@@ -262,14 +278,18 @@ def _find_block(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender)
     return best
 
 
-def _contact(book: RuleBook, text: str) -> Rule | None:
+def _contact(book: RuleBook, line: Line) -> Rule | None:
     """Return the contact rule of a line that is short enough for a card."""
-    return book.line_rule("contact", text[:160]) if len(text) <= 160 else None
+    if line.contact is None:
+        text = line.text
+        rule = book.line_rule("contact", _ICON.sub("", text)) if 0 < len(text) <= 160 else None
+        line.contact = rule or False
+    return line.contact or None
 
 
 def _contact_rule(book: RuleBook, lines: Sequence[Line]) -> str:
     for line in lines:
-        rule = _contact(book, line.text) if line.text else None
+        rule = _contact(book, line)
         if rule:
             return rule.id
     return "any:signature.block"
@@ -289,9 +309,7 @@ def _is_card_line(text: str) -> bool:
 # --- sign-off ----------------------------------------------------------------------------------------
 
 
-def _find_signoff(
-    book: RuleBook, lines: Sequence[Line], end: int, sender: Sender
-) -> tuple[int, str] | None:
+def _find_signoff(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) -> tuple[int, str] | None:
     """Return the first line of the closing formula and its rule.
 
     What stands below must look like a card: name, title, contact lines. A thanks (`weak` rule) counts only
@@ -318,7 +336,7 @@ def _find_signoff(
             continue
         if found is not None:
             break
-        if _contact(book, text):
+        if _contact(book, lines[index]):
             contacts += 1
         elif not (_is_card_line(text) or is_rule_line(text) or sender.is_named(text) or _is_short_name(text)):
             prose += 1
@@ -364,8 +382,10 @@ def _after_name(book: RuleBook, lines: Sequence[Line], start: int, end: int, sen
     while index < end and (lines[index].blank or _formula(book, lines[index].text, sender) is not None):
         index += 1
         stop = index
-    if index < end and not _contact(book, lines[index].text) and (
-        _is_short_name(lines[index].text) or sender.is_named(lines[index].text)
+    if (
+        index < end
+        and not _contact(book, lines[index])
+        and (_is_short_name(lines[index].text) or sender.is_named(lines[index].text))
     ):
         stop = index + 1
     while stop < end and lines[stop].blank:

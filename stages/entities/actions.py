@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 VERBS = ("urge", "wait", "decide", "delegate", "reject", "forward", "approve")
 _SENTENCE_END = re.compile(r"[。！？!?\n;；]|\.(?=\s)")
@@ -18,22 +19,47 @@ def load_pack() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("packs/actions.toml").read_text(encoding="utf-8"))
 
 
+class Cue(NamedTuple):
+    """One cue: the literal text that it begins with, its pattern, and whether it must match whole words."""
+
+    literal: str
+    pattern: re.Pattern[str]
+    whole: bool
+
+
 @cache
-def _pattern(verb: str, key: str) -> re.Pattern[str] | None:
-    cues = load_pack()[verb].get(key, [])
-    if not cues:
-        return None
-    latin = [cue for cue in cues if cue[0].isascii() and cue[0].isalpha()]
-    other = [cue for cue in cues if cue not in latin]
-    parts = [rf"(?<![A-Za-z])(?:{'|'.join(latin)})(?![A-Za-z])"] if latin and key == "cues" and verb != "deadline" else []
-    if latin and not parts:
-        parts = [rf"(?<![A-Za-z])(?:{'|'.join(latin)})"]
-    return re.compile("|".join(parts + other), re.IGNORECASE)
+def cues(verb: str, key: str = "cues") -> tuple[Cue, ...]:
+    """Return the cues of a verb; patterns have no look-behind, so that the literal start is found fast."""
+    found = []
+    for cue in load_pack()[verb].get(key, []):
+        literal = re.split(r"[(\[.?*+{\\\\|]", cue, maxsplit=1)[0]
+        if literal != cue and cue[len(literal) : len(literal) + 1] == "?":
+            literal = literal[:-1]
+        found.append(Cue(literal, re.compile(cue), cue[0].isascii() and cue[0].isalpha()))
+    return tuple(found)
+
+
+def find_cues(text: str, verb: str, key: str = "cues") -> Iterator[tuple[int, int]]:
+    """Return the spans of a verb's cues in lower-cased `text`, cue by cue, at most 20 of each."""
+    for cue in cues(verb, key):
+        if cue.literal not in text:
+            continue
+        for count, match in enumerate(cue.pattern.finditer(text)):
+            if count >= 20:
+                break
+            start, end = match.span()
+            if cue.whole and (_letter(text, start - 1) or (verb != "deadline" and _letter(text, end))):
+                continue
+            yield start, end
+
+
+def _letter(text: str, index: int) -> bool:
+    return 0 <= index < len(text) and text[index].isascii() and text[index].isalpha()
 
 
 def find_actions(subject: str, text: str) -> list[str]:
     """Return the verbs in the fixed order of `VERBS`."""
-    whole = subject[:300] + "\n" + text
+    whole = (subject[:300] + "\n" + text).lower()
     found = [verb for verb in VERBS if _performs(verb, whole)]
     if "urge" not in found and _asks_with_deadline(whole):
         found.insert(0, "urge")
@@ -41,26 +67,20 @@ def find_actions(subject: str, text: str) -> list[str]:
 
 
 def _performs(verb: str, text: str) -> bool:
-    cues, unless = _pattern(verb, "cues"), _pattern(verb, "unless")
-    assert cues is not None
-    for count, match in enumerate(cues.finditer(text)):
-        if count >= 50:
-            return False
-        if unless is None or not unless.search(text, max(0, match.start() - 12), match.end() + 12):
+    for start, end in find_cues(text, verb):
+        near = text[max(0, start - 12) : end + 12]
+        if not any(True for _ in find_cues(near, verb, "unless")):
             return True
     return False
 
 
 def _asks_with_deadline(text: str) -> bool:
     """Return whether one sentence both asks for something and names a time to have it by."""
-    request, deadline = _pattern("request", "cues"), _pattern("deadline", "cues")
-    assert request is not None and deadline is not None
-    for count, match in enumerate(request.finditer(text)):
-        if count >= 50:
-            return False
-        left = max((end.end() for end in _SENTENCE_END.finditer(text, max(0, match.start() - 160), match.start())), default=max(0, match.start() - 160))
-        stop = _SENTENCE_END.search(text, match.end(), match.end() + 200)
-        right = stop.start() if stop else min(len(text), match.end() + 200)
-        if deadline.search(text, left, right):
+    times = sorted(start for start, _ in find_cues(text, "deadline"))
+    if not times:
+        return False
+    for start, end in find_cues(text, "request"):
+        near = [time for time in times if start - 160 <= time <= end + 200]
+        if any(_SENTENCE_END.search(text, min(start, time), max(end, time)) is None for time in near[:20]):
             return True
     return False

@@ -66,20 +66,43 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
     words = pack["words"]
     return {
-        "prefix": re.compile(rf"(?<![A-Za-z])(?:{alternatives(pack['prefix'])})?(?P<gap>[ \u00a0]{{0,2}})(?P<sign>[-−+]?)\Z"),
+        "prefix": re.compile(
+            rf"(?<![A-Za-z])(?:{alternatives(pack['prefix'])})?(?P<gap>[ \u00a0]{{0,2}})(?P<sign>[-−+]?)\Z"
+        ),
         "multiplier": re.compile(rf"[ \u00a0-]?(?P<unit>{alternatives(pack['multiplier'])})", re.IGNORECASE),
         "suffix": re.compile(rf"[ \u00a0-]{{0,2}}(?P<unit>{alternatives(pack['suffix'])})", re.IGNORECASE),
-        "approx_before": re.compile(rf"(?:{'|'.join(map(re.escape, words['approx_before']))})[ :：为是]?\Z", re.IGNORECASE),
+        "approx_before": re.compile(
+            rf"(?:{'|'.join(map(re.escape, words['approx_before']))})[ :：为是]?\Z", re.IGNORECASE
+        ),
         "approx_after": re.compile(rf"[ ]?(?:{alternatives(words['approx_after'])})", re.IGNORECASE),
         "counted": re.compile(rf"[ +多余餘]{{0,2}}(?:{alternatives(words['counted'])})", re.IGNORECASE),
-        "money": re.compile("|".join(map(re.escape, sorted(words["money"], key=len, reverse=True))), re.IGNORECASE),
+        "money": re.compile(
+            "|".join(map(re.escape, sorted(words["money"], key=len, reverse=True))), re.IGNORECASE
+        ),
     }
+
+
+@cache
+def _edges() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the first characters of what may follow a number, and the last ones of what may precede it."""
+    pack = load_pack()
+    heads = {word[0].lower() for word in (*pack["suffix"], *pack["multiplier"])}
+    return frozenset(heads), frozenset(word[-1] for word in pack["prefix"])
 
 
 def find_amounts(text: str, language: str | None, home_currency: str) -> list[Amount]:
     """Return the amounts of `text` in order; `language` decides what ¥ and 元 mean."""
     figures: list[Figure] = []
+    heads, tails = _edges()
     for match in _NUMBER.finditer(text):
+        start, end = match.span()
+        after, before = (
+            text[end : end + 2].lstrip(_SPACE + "-"),
+            text[max(0, start - 3) : start].rstrip(_SPACE + "-−+"),
+        )
+        if match["words"] is None and after[:1].lower() not in heads and before[-1:] not in tails:
+            if text[end - 1] not in _UNITS and not _RANGE.match(text, end):
+                continue
         figure = _figure(text, match)
         if figure is not None:
             figures.append(figure)
@@ -118,7 +141,12 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
         return None
     figure = Figure(start, end, value, False, end)
     lead = re.match(r"[0-9０-９.,]+|[〇零一二三四五六七八九两兩]+", raw)
-    if match["words"] is None and lead and lead.end() < len(raw) and all(char in _UNITS for char in raw[lead.end() :]):
+    if (
+        match["words"] is None
+        and lead
+        and lead.end() < len(raw)
+        and all(char in _UNITS for char in raw[lead.end() :])
+    ):
         figure.multiplier = value / (read_cjk(lead[0]) or 1)  # 6千: the unit that a range shares
     figure.scaled = match["words"] is None and raw[-1] in "万萬亿億"
     unit = patterns["multiplier"].match(text, end)
@@ -160,9 +188,16 @@ def _prefix_at(text: str, start: int) -> bool:
 
 def _add_jiao(text: str, figure: Figure) -> None:
     """Read 三毛 or 五角 after 块/元 into the value."""
-    match = re.compile(r"([0-9一二三四五六七八九])[毛角](?:([0-9一二三四五六七八九])分)?").match(text, figure.end)
+    match = re.compile(r"([0-9一二三四五六七八九])[毛角](?:([0-9一二三四五六七八九])分)?").match(
+        text, figure.end
+    )
     if match:
-        figure.value = round(figure.value + (read_cjk(match[1]) or 0) / 10 + (read_cjk(match[2]) or 0 if match[2] else 0) / 100, 4)
+        figure.value = round(
+            figure.value
+            + (read_cjk(match[1]) or 0) / 10
+            + (read_cjk(match[2]) or 0 if match[2] else 0) / 100,
+            4,
+        )
         figure.end = match.end()
 
 
@@ -192,7 +227,11 @@ def _amount(text: str, low: Figure, high: Figure | None, language: str | None, h
     if currency == "yuan":
         currency = "TWD" if language in ("zh-TW", "zh-Hant") else "JPY" if language == "ja" else "CNY"
     elif currency == "yen":
-        currency = "JPY" if language == "ja" or (language is None or language == "en") and _has_kana(text) else "CNY"
+        currency = (
+            "JPY"
+            if language == "ja" or ((language is None or language == "en") and _has_kana(text))
+            else "CNY"
+        )
     start, end = low.start, last.end
     approx = bool(patterns["approx_before"].search(text, max(0, start - 14), start))
     after = patterns["approx_after"].match(text, end)

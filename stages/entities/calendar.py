@@ -55,7 +55,9 @@ def add_months(day: date, months: int) -> date | None:
 
 def nearest_year(month: int, day: int, ref: date) -> date | None:
     """Return month and day in the year that lies within -90 to +275 days of `ref`."""
-    options = [found for year in (ref.year - 1, ref.year, ref.year + 1) if (found := make_day(year, month, day))]
+    options = [
+        found for year in (ref.year - 1, ref.year, ref.year + 1) if (found := make_day(year, month, day))
+    ]
     for option in options:
         if -90 <= (option - ref).days <= 275:
             return option
@@ -272,4 +274,6 @@ RESOLVERS: dict[str, Resolver] = {
     "ymd": ymd, "month": month, "week": week, "weekday": weekday, "day": day, "nth": nth, "offset": offset,
     "quarter": quarter, "half": half, "year": year, "following": following,
 }  # fmt: skip
-ABSOLUTE = frozenset({"ymd", "month", "quarter", "half", "year"})  # may stand without a sent day if the year is written
+ABSOLUTE = frozenset(
+    {"ymd", "month", "quarter", "half", "year"}
+)  # may stand without a sent day if the year is written

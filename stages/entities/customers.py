@@ -31,16 +31,22 @@ def is_free_mail(domain: str, policy: EntitiesPolicy) -> bool:
     return domain in built_in_free_mail() or domain in policy.free_mail
 
 
-def find_customer(message: EntitiesInput, policy: EntitiesPolicy, author: Address | None = None) -> CustomerFinding:
+def find_customer(
+    message: EntitiesInput, policy: EntitiesPolicy, author: Address | None = None
+) -> CustomerFinding:
     """Return the customer of the first mapped header address in the order From, To, Cc.
 
     `author` is who really wrote (behind "X via List"), before From. Contacts count before domains for each
     address, a subdomain inherits its parent's customer, the longest domain wins. The company's own and free
     mail domains never give a customer by domain.
     """
-    contacts = {address_key(contact): customer.id for customer in policy.customers for contact in customer.contacts}
+    contacts = {
+        address_key(contact): customer.id for customer in policy.customers for contact in customer.contacts
+    }
     domains = {
-        domain.casefold().strip(".@"): customer.id for customer in policy.customers for domain in customer.domains
+        domain.casefold().strip(".@"): customer.id
+        for customer in policy.customers
+        for domain in customer.domains
     }
     matches: list[CustomerMatch] = []
     unknown: dict[str, list[Address]] = {}
@@ -75,7 +81,9 @@ def find_customer(message: EntitiesInput, policy: EntitiesPolicy, author: Addres
         if not any(match.customer_id == customer for match in matches):
             matches.append(CustomerMatch(customer_id=customer, reason=reason))
     candidate = matches[0].customer_id if matches else None
-    return CustomerFinding(candidate, matches, _receipt(matches, seen, unknown), _candidates(message, unknown))
+    return CustomerFinding(
+        candidate, matches, _receipt(matches, seen, unknown), _candidates(message, unknown)
+    )
 
 
 def _mapped_parent(domain: str, domains: dict[str, str]) -> str | None:

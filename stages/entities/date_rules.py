@@ -13,8 +13,12 @@ from typing import Any
 from stages.entities.calendar import ABSOLUTE, RESOLVERS, Found, add_workdays, one, week, weekday
 from stages.entities.numerals import DIGITS, TENS, is_numeral, read_number
 
+_NEXT_WORD = re.compile(r"[ \t\u00a0]{1,3}([A-Za-z]{1,12}|[0-9])")
 LANGUAGES = ("en", "zh", "ja")
-_TOKEN_START = "[A-Za-z]+|[0-9０-９]+"
+_TOKEN_START = "[A-Za-z]+|[0-9]+"
+_HALF_WIDTH = {
+    ord(wide): narrow for wide, narrow in zip("０１２３４５６７８９：／", "0123456789:/", strict=True)
+}  # same length
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ def compile_rules(language: str) -> list[tuple[list[str], DateRule]]:
         rule = DateRule(
             f"{language}.{row['name']}",
             row["resolve"],
-            re.compile(pattern.replace(" ", r"[ \u00a0\t]").replace(r"\s", r"[ \u00a0\u3000\t]"), re.IGNORECASE),
+            re.compile(
+                pattern.replace(" ", r"[ \u00a0\t]").replace(r"\s", r"[ \u00a0\u3000\t]"), re.IGNORECASE
+            ),
             pack["words"],
             re.compile(row["unless"], flags) if "unless" in row else None,
             re.compile(row["unless_before"]) if "unless_before" in row else None,
@@ -82,6 +88,12 @@ def rule_table() -> tuple[dict[str, list[DateRule]], re.Pattern[str]]:
                 table.setdefault(token, []).append(rule)
     singles = "".join(sorted(token for token in table if len(token) == 1 and not token.isascii()))
     return table, re.compile(f"{_TOKEN_START}|[{singles}]")
+
+
+@cache
+def follow_words() -> dict[str, frozenset[str]]:
+    """Return, for frequent start words, the words of which one must come next."""
+    return {word: frozenset(after) for word, after in load_pack("en")["follow"].items()}
 
 
 def read_values(rule: DateRule, match: re.Match[str]) -> dict[str, float | str]:
@@ -126,6 +138,8 @@ def resolve(rule: DateRule, values: dict[str, float | str], ref: date | None) ->
 def scan(text: str, ref: date | None) -> list[Atom]:
     """Return the atoms of `text` in order, none overlapping; at each place the longest rule wins."""
     table, tokens = rule_table()
+    follow = follow_words()
+    text = text.translate(_HALF_WIDTH)
     atoms: list[Atom] = []
     done = 0
     for token in tokens.finditer(text):
@@ -143,6 +157,11 @@ def scan(text: str, ref: date | None) -> list[Atom]:
         rules = table.get(key)
         if rules is None:
             continue
+        wanted = follow.get(key)
+        if wanted is not None:
+            after = _NEXT_WORD.match(text, token.end())
+            if after is None or not (after[1][0].isdigit() or after[1].lower() in wanted):
+                continue
         best = _longest(rules, text, start, ref)
         if best is not None:
             atoms.append(best)
@@ -161,7 +180,9 @@ def _may_start_number(text: str, start: int, done: int) -> bool:
 
 def _longest(rules: list[DateRule], text: str, start: int, ref: date | None) -> Atom | None:
     best: Atom | None = None
-    cjk_before = start > 0 and (text[start - 1] in DIGITS or text[start - 1] in TENS or text[start - 1] == "第")
+    cjk_before = start > 0 and (
+        text[start - 1] in DIGITS or text[start - 1] in TENS or text[start - 1] == "第"
+    )
     for rule in rules:
         match = rule.pattern.match(text, start)
         if match is None or (best is not None and match.end() <= best.end):
@@ -193,7 +214,12 @@ def _atom(rule: DateRule, match: re.Match[str], ref: date | None) -> Atom | None
     if rule.resolve == "clock":
         hour, minute = values.get("hour"), values.get("minute", 0)
         ampm, zone = values.get("ampm"), values.get("zone")
-        if not isinstance(hour, (int, float)) or not isinstance(minute, (int, float)) or hour > 24 or minute > 59:
+        if (
+            not isinstance(hour, (int, float))
+            or not isinstance(minute, (int, float))
+            or hour > 24
+            or minute > 59
+        ):
             return None
         return Atom(
             match.start(), match.end(), rule.name, "clock", hour=int(hour), minute=int(minute),

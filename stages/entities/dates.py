@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import NamedTuple
 
@@ -13,17 +13,21 @@ from stages.entities.date_rules import Atom, scan
 
 # What may stand between a day, a part of the day and a clock that belong together.
 _GLUE = re.compile(
-    r"[ \t\u00a0\u3000]?[,，、(（]?[ \t\u00a0\u3000]?(?:(?:at|on|the|in the|around|about|by|of|from|before|from about|的|の|に)"
+    r"T(?=\d)|[ \t\u00a0\u3000]?[,，、(（]?[ \t\u00a0\u3000]?(?:(?:at|on|the|in the|around|about|by|of|from|before|from about|的|の|に)"
     r"(?![A-Za-z]))?[ \t\u00a0\u3000]?"
 )
-_RANGE = re.compile(r"[ \t\u00a0]?(?:[)）])?[ \t\u00a0]?(?:-|–|—|~|～|〜|－|to|through|thru|until|till|至|到|から|より|and)[ \t\u00a0]?")
+_RANGE = re.compile(
+    r"[ \t\u00a0]?(?:[)）])?[ \t\u00a0]?(?:-|–|—|~|～|〜|－|to|through|thru|until|till|至|到|から|より|and)[ \t\u00a0]?"
+)
 _TAIL = re.compile(
     r"[ \u00a0]?[（(](?:(?:周|週|星期|礼拜|禮拜)?[一二三四五六日天]|[月火水木金土日](?:曜日?)?(?:・祝)?"
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?)[)）]",
     re.IGNORECASE,
 )
 _PART_WORDS = {
-    "pm": re.compile(r"tonight|evening|afternoon|night|今晚|今夜|明晚|昨晚|昨夜|今夕|今晩|明晩|昨晩", re.IGNORECASE),
+    "pm": re.compile(
+        r"tonight|evening|afternoon|night|今晚|今夜|明晚|昨晚|昨夜|今夕|今晩|明晩|昨晩", re.IGNORECASE
+    ),
     "am": re.compile(r"morning|今早|今晨|明早|明晨|今朝|明朝", re.IGNORECASE),
 }
 # Minutes east of UTC; a pair is (standard, summer).
@@ -75,7 +79,7 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
-        return timezone.utc
+        return UTC
 
 
 def _join(
@@ -88,19 +92,29 @@ def _join(
     start, end, head = first.start, first.end, index + 1
     if first.kind != "date":  # "3pm on Friday", "the morning of June 5"
         clock, part = (_clock(first, None), None) if first.kind == "clock" else (None, first.part)
-        while head < len(atoms) and atoms[head].kind == "clock" and _gap(_RANGE, text, end, atoms[head].start):
+        while (
+            head < len(atoms) and atoms[head].kind == "clock" and _gap(_RANGE, text, end, atoms[head].start)
+        ):
             end, head = atoms[head].end, head + 1
-        if head < len(atoms) and first.kind == "part" and atoms[head].kind == "clock":
-            return index + 1, None, anchor
-        if head >= len(atoms) or atoms[head].kind != "date" or not _gap(_GLUE, text, end, atoms[head].start):
-            return index + 1, None, anchor
-        if text[end : atoms[head].start].strip(" ,") not in ("", "on", "of", "の"):
-            return index + 1, None, anchor
+        if (
+            clock is None
+            and head < len(atoms)
+            and atoms[head].kind == "clock"
+            and _gap(_GLUE, text, end, atoms[head].start)
+        ):
+            clock, end, head = _clock(atoms[head], first.part), atoms[head].end, head + 1
+        follows = (
+            head < len(atoms) and atoms[head].kind == "date" and _gap(_GLUE, text, end, atoms[head].start)
+        )
+        if not follows or text[end : atoms[head].start].strip(" ,") not in ("", "on", "of", "の"):
+            return head, _lone_clock(text, start, end, clock, anchor, offset), anchor
         first, end, head = atoms[head], atoms[head].end, head + 1
     found = _found(first, anchor)
     if found is None:
         return head, None, anchor
-    part = part or next((name for name, words in _PART_WORDS.items() if words.search(text[first.start : first.end])), None)
+    part = part or next(
+        (name for name, words in _PART_WORDS.items() if words.search(text[first.start : first.end])), None
+    )
     rule = first.rule
     while True:
         tail = _TAIL.match(text, end)
@@ -133,6 +147,15 @@ def _join(
     elif clock is not None and clock.part is None and part:
         clock = _with_part(clock, part)
     return head, _mention(text, start, end, found, clock, rule, offset), found.last
+
+
+def _lone_clock(
+    text: str, start: int, end: int, clock: Clock | None, anchor: date | None, offset: tzinfo | None
+) -> DateMention | None:
+    """Return a clock without a day: it is read on the day named before it, else on the sent day."""
+    if clock is None or clock.part is None or anchor is None:
+        return None
+    return _mention(text, start, end, Found(anchor, anchor, False, 0.6), clock, "clock", offset)
 
 
 def _gap(pattern: re.Pattern[str], text: str, start: int, end: int) -> bool:
@@ -208,7 +231,9 @@ def _mention(
         zone = _named_zone(clock.zone, day) if clock.zone else offset
         iso = moment.replace(tzinfo=_fixed(moment, zone)).isoformat()
         sure = round(found.sure * (0.8 if clock.guess else 1.0), 2)
-        return DateMention(text=text[start:end], start=start, end=end, iso=iso, grain="minute", confidence=sure, rule=rule)
+        return DateMention(
+            text=text[start:end], start=start, end=end, iso=iso, grain="minute", confidence=sure, rule=rule
+        )
     return DateMention(
         text=text[start:end],
         start=start,

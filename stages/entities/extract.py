@@ -11,7 +11,14 @@ from stages.entities.dates import find_dates
 from stages.entities.keywords import find_keywords
 from stages.entities.mentions import find_mentions, known_people, surname_table
 from stages.entities.message import EntitiesInput
-from stages.entities.people import address_key, domain_of, find_header_people, index_aliases, under
+from stages.entities.people import (
+    address_key,
+    canonical_addresses,
+    domain_of,
+    find_header_people,
+    index_aliases,
+    under,
+)
 
 
 def extract(message: EntitiesInput, policy: EntitiesPolicy) -> Entities:
@@ -20,7 +27,8 @@ def extract(message: EntitiesInput, policy: EntitiesPolicy) -> Entities:
     aliases = index_aliases(policy.aliases, policy.strip_plus_tags)
     header = find_header_people(message, policy, aliases)
     inside = {
-        alias.email: under(domain_of(address_key(alias.email)), policy.company_domains) for alias in policy.aliases
+        alias.email: under(domain_of(address_key(alias.email)), policy.company_domains)
+        for alias in policy.aliases
     }
     known = known_people(header.people, policy.aliases, inside)
     mentions = find_mentions(text, known, surname_table(known))
@@ -31,10 +39,13 @@ def extract(message: EntitiesInput, policy: EntitiesPolicy) -> Entities:
     methods = header.methods + (["text-truncated"] if len(message.text) > policy.max_chars else [])
     people = header.people + mentions
     return Entities(
+        canonical=canonical_addresses(message, policy, aliases),
         people=people,
         dates=find_dates(text, message.sent, policy.timezone),
         amounts=find_amounts(text, message.language, policy.home_currency),
-        project_keywords=find_keywords(message.subject, text, policy.seeds, people, message.sent, policy.timezone),
+        project_keywords=find_keywords(
+            message.subject, text, policy.seeds, people, message.sent, policy.timezone
+        ),
         actions=find_actions(message.subject, text),
         customer_id_candidate=customer.candidate,
         customer_matches=customer.matches,

@@ -121,7 +121,11 @@ def _peel(piece: str, pack: dict[str, Any]) -> str | None:
                 piece, changed = piece[: -len(word)].rstrip(" "), True
     if len(piece) < 2 or len(piece) > 24 or not any(char.isalpha() for char in piece):
         return None
-    if piece in pack["lead_zh"] or piece in pack["tail_zh"] or any(mark in piece for mark in ("我", "你", "您", "吗", "怎么", "什么", "ですか", "ます", "ました")):
+    if (
+        piece in pack["lead_zh"]
+        or piece in pack["tail_zh"]
+        or any(mark in piece for mark in ("我", "你", "您", "吗", "怎么", "什么", "ですか", "ます", "ました"))
+    ):
         return None
     return piece
 
@@ -134,7 +138,27 @@ def _peel_english(piece: str, pack: dict[str, Any]) -> str | None:
     while words and words[-1].lower() in tail:
         words.pop()
     for index, word in enumerate(words):  # a clause ends the noun phrase
-        if index and word.lower() in ("is", "are", "was", "has", "have", "will", "by", "for", "from", "before", "with", "at", "on", "to", "and", "in", "can", "not", "needs"):
+        if index and word.lower() in (
+            "is",
+            "are",
+            "was",
+            "has",
+            "have",
+            "will",
+            "by",
+            "for",
+            "from",
+            "before",
+            "with",
+            "at",
+            "on",
+            "to",
+            "and",
+            "in",
+            "can",
+            "not",
+            "needs",
+        ):
             words = words[:index]
             break
     if not 1 <= len(words) <= 6 or not any(char.isalpha() for char in words[0]) or len("".join(words)) < 3:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from models.curated import Alias
 from models.message import Person
-from stages.entities.folding import fold, is_han
+from stages.entities.folding import fold, is_cjk, is_han
 from stages.entities.people import load_pack
 
 _MAX_KNOWN = 400
+_NO_GIVEN = frozenset("你我他她您和与跟的是在给向对把被让请这那有不也都就各贵咱")
+# What follows a title's last character when the two are another word (总额, 工作).
+_NOT_AFTER = {
+    "总": "额价数共量部结计体是裁的", "總": "額價數共量部結計體是裁的", "工": "作程厂廠期资資人艺藝具时時单業业会會地",
+    "董": "事", "师": "傅", "書": "館",
+}  # fmt: skip
 _LATIN_NAME = r"[A-Z][a-zà-öø-ÿ'’]{1,20}(?:-[A-Z][a-z]{1,20})?"
 
 
@@ -33,9 +40,16 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
     surnames, double = pack["zh_surnames"], longest(pack["zh_surnames2"])
     return {
-        "zh_title": re.compile(rf"(?:(?:{double})|[{surnames}])(?:[\u4e00-\u9fff]{{1,2}}?)?(?:{longest(pack['zh_titles'])})"),
+        "zh_title": re.compile(longest(pack["zh_titles"])),
+        "zh_named": re.compile(rf"(?:(?:{double})|[{surnames}])[\u4e00-\u9fff]{{0,2}}\Z"),
+        "ja_self": re.compile(rf"(?P<name>{longest(pack['ja_surnames'])})(?=です。|です[、\n]|と申します|でございます)"),
+        "zh_self": re.compile(
+            rf"(?:我是|我叫|本人)(?:[\u4e00-\u9fff]{{1,8}}[部处科组司院店茶厂])?的?(?P<name>[{surnames}][\u4e00-\u9fff]{{1,2}})(?=[，,。！!；;、\s])"
+        ),
+        "title": re.compile(longest(sorted({*pack["zh_titles"], *pack["ja_titles"]}))),
         "zh_short": re.compile(rf"(?:小|老|阿)[{surnames}](?=[，,。：:、\s来去跟说帮把将负会能先你对也和与已在请再])"),
-        "ja_title": re.compile(rf"(?:{longest(pack['ja_surnames'])}|[ァ-ヶー]{{2,10}}|[A-Z][a-z]{{1,15}})(?:{longest(pack['ja_titles'])})"),
+        "ja_title": re.compile(longest(pack["ja_titles"])),
+        "ja_named": re.compile(rf"(?:{longest(pack['ja_surnames'])}|(?<![ァ-ヶー])[ァ-ヶー]{{2,10}}|(?<![A-Za-z])[A-Z][a-z]{{1,15}})\Z"),
         "at": re.compile(
             rf"(?:(?<![\w.])[@＠]|(?:^|(?<=[\s,，;；、(（]))[+＋]|\b(?:[Cc][Cc]|[Ll]oop in|[Ll]ooping in|[Aa]dding|[Cc]opying):?[ ])[ ]?"
             rf"(?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?|[\u4e00-\u9fff]{{2,4}}(?=[\s,，.。:：;；!！、)）]|$))",
@@ -54,7 +68,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     }  # fmt: skip
 
 
-def known_people(header: list[Person], aliases: list[Alias], internal_of: dict[str, bool]) -> dict[str, list[Known]]:
+def known_people(
+    header: list[Person], aliases: list[Alias], internal_of: dict[str, bool]
+) -> dict[str, list[Known]]:
     """Return spelling → people for full names, given names and family names with their owners."""
     table: dict[str, list[Known]] = {}
 
@@ -69,7 +85,9 @@ def known_people(header: list[Person], aliases: list[Alias], internal_of: dict[s
     people = [(person.name, person.email, person.internal) for person in header]
     people += [(alias.name, alias.email, internal_of.get(alias.email, False)) for alias in aliases]
     for alias in aliases:
-        people += [(name, alias.email, internal_of.get(alias.email, False)) for name in alias.also if "@" not in name]
+        people += [
+            (name, alias.email, internal_of.get(alias.email, False)) for name in alias.also if "@" not in name
+        ]
     for name, email, internal in people[:_MAX_KNOWN]:
         known = Known(name, email, internal, name)
         for spelling in spellings(name):
@@ -128,22 +146,22 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
         )
 
     patterns, pack = _patterns(), load_pack()
-    titles = "|".join(re.escape(title) for title in sorted({*pack["zh_titles"], *pack["ja_titles"]}, key=len, reverse=True))
-    if known:
-        words = sorted(known, key=lambda word: (-len(word), word))
-        spelled = "|".join(re.escape(word) if is_han(word[0]) else rf"(?<![\w.@-]){re.escape(word)}(?![\w@]|\.\w)" for word in words)
-        for match in re.finditer(rf"(?P<name>{spelled})(?P<title>{titles})?", text):
-            owners = known[match["name"]]
-            short = len(match["name"]) <= 2 and is_han(match["name"][0])
-            if short and not match["title"] and len(match["name"]) < 2:
-                continue
-            add(*match.span(), owners[0] if len({owner.email for owner in owners}) == 1 else None)
+    for spelling in sorted(known, key=lambda word: (-len(word), word)):
+        owners = known[spelling]
+        owner = owners[0] if len({row.email for row in owners}) == 1 else None
+        for start in _places(text, spelling):
+            end = start + len(spelling)
+            title = patterns["title"].match(text, end) if is_han(spelling[-1]) else None
+            add(start, title.end() if title else end, owner)
     if any(is_han(char) for char in text):
         _find_titles(text, patterns, pack, surnames, add)
         for match in patterns["zh_call"].finditer(text):
             name = match["name"]
             if name[0] in pack["zh_surnames"] and not name.startswith(tuple(pack["zh_not_called"])):
                 add(*match.span("name"), None)
+        for rule in ("zh_self", "ja_self"):
+            for match in patterns[rule].finditer(text):
+                add(*match.span("name"), _owner(surnames, match["name"]) if rule == "ja_self" else None)
         for match in patterns["zh_short"].finditer(text):
             add(*match.span(), _owner(surnames, match[0][1]))
     no_names = frozenset(pack["en_not_names"])
@@ -158,29 +176,57 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
     return sorted(found, key=lambda person: person.start or 0)
 
 
+def _places(text: str, spelling: str) -> Iterator[int]:
+    """Return where a spelling stands as a name: Latin ones as whole words and not inside an address."""
+    start = text.find(spelling)
+    for _ in range(100):
+        if start < 0:
+            return
+        end = start + len(spelling)
+        before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+        inside = after == "." and text[end + 1 : end + 2].isalnum()
+        if is_han(spelling[0]) or not (
+            _word(before) or (before in (".", "@", "-") and before) or _word(after) or after == "@" or inside
+        ):
+            yield start
+        start = text.find(spelling, end)
+
+
+def _word(char: str) -> bool:
+    return (char.isalnum() and not is_cjk(char)) or char == "_"
+
+
 def _find_titles(
-    text: str, patterns: dict[str, re.Pattern[str]], pack: dict[str, list[str]], surnames: dict[str, list[Known]], add: object
+    text: str,
+    patterns: dict[str, re.Pattern[str]],
+    pack: dict[str, list[str]],
+    surnames: dict[str, list[Known]],
+    add: Callable[[int, int, Known | None], None],
 ) -> None:
     """Add honorific names: 王总, 陈经理, 田中様."""
-    assert callable(add)
-    for match in patterns["zh_title"].finditer(text):
-        word = match[0]
-        if word in pack["zh_not_names"] or any(word.startswith(bad) for bad in pack["zh_not_names"]):
+    for title in patterns["zh_title"].finditer(text):
+        low = max(0, title.start() - 4)
+        named = patterns["zh_named"].search(text, low, title.start())
+        if named is None:
             continue
-        start, before = match.start(), text[max(0, match.start() - 1) : match.start()]
-        if word.endswith(("工", "董", "哥", "姐")) and (before and is_han(before) and before not in "请請让讓找和与與跟给給由问問、"):
+        start, end = named.start(), title.end()
+        if end - start - len(title[0]) > 2 and title.start() - 1 > start:  # the nearest family name wins
+            nearer = patterns["zh_named"].search(text, title.start() - 2, title.start())
+            start = nearer.start() if nearer else start
+        word, before = text[start:end], text[max(0, start - 1) : start]
+        if any(word.startswith(bad) for bad in pack["zh_not_names"]) or any(char in _NO_GIVEN for char in word[1:-1]):
             continue
-        after = text[match.end() : match.end() + 1]
-        if word.endswith(("总", "總")) and after in ("额", "額", "价", "價", "数", "数", "共", "量", "部", "结", "計", "计", "体", "體", "是", "裁", "的"):
+        weak = word.endswith(("工", "董", "哥", "姐"))
+        if weak and before and is_han(before) and before not in "请請让讓找和与與跟给給由问問":
             continue
-        if word.endswith("工") and after in ("作", "程", "厂", "廠", "期", "资", "資", "人", "艺", "藝", "具", "时", "時", "单", "業", "业", "会", "會", "地"):
+        if text[end : end + 1] in _NOT_AFTER.get(word[-1], ""):
             continue
-        add(start, match.end(), _owner(surnames, word[:2]) or _owner(surnames, word[0]))
-    for match in patterns["ja_title"].finditer(text):
-        if any(match[0].startswith(bad) for bad in pack["ja_not_names"]):
+        add(start, end, _owner(surnames, word[:2]) or _owner(surnames, word[0]))
+    for title in patterns["ja_title"].finditer(text):
+        named = patterns["ja_named"].search(text, max(0, title.start() - 16), title.start())
+        if named is None or any(named[0].startswith(bad) for bad in pack["ja_not_names"]):
             continue
-        name = re.sub(r"(?:様|さま|さん|氏|殿|くん|君|先生)$", "", match[0])
-        add(*match.span(), _owner(surnames, name))
+        add(named.start(), title.end(), _owner(surnames, named[0]))
 
 
 def _owner(surnames: dict[str, list[Known]], surname: str) -> Known | None:

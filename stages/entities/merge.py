@@ -49,7 +49,9 @@ def surname_readings() -> dict[str, list[str]]:
     return table
 
 
-def propose_merges(sightings: list[Sighting], not_same: list[list[str]], aliases: list[Alias]) -> list[MergeProposal]:
+def propose_merges(
+    sightings: list[Sighting], not_same: list[list[str]], aliases: list[Alias]
+) -> list[MergeProposal]:
     """Return the proposals sorted by score (highest first), then addresses.
 
     Pairs that `not_same` names, that one alias already joins, and role addresses are left out. Up to 20
@@ -133,7 +135,11 @@ def _surnames_in_latin(names: set[str], local: str) -> set[str]:
     words = {word for name in names for word in re.sub(r"[^a-z ]", " ", fold(name)).split()}
     words |= {word for word in re.split(r"[._+-]", local) if word}
     found = words & _all_readings()
-    return found | {reading for reading in _all_readings() if len(reading) >= 2 and local.startswith(reading) and len(local) > len(reading)}
+    return found | {
+        reading
+        for reading in _all_readings()
+        if len(reading) >= 2 and local.startswith(reading) and len(local) > len(reading)
+    }
 
 
 def _compare(one: list[Sighting], two: list[Sighting]) -> MergeProposal | None:
@@ -148,10 +154,9 @@ def _compare(one: list[Sighting], two: list[Sighting]) -> MergeProposal | None:
         reasons.append(f"same full name: {shared[0].partition(':')[2]}")
         score = 0.8
     local_a, local_b = a.partition("@")[0], b.partition("@")[0]
-    if re.sub(r"[._-]", "", local_a) == re.sub(r"[._-]", "", local_b) and len(local_a) > 4:
-        if score:
-            reasons.append(f"same local part: {local_a}")
-            score = 0.9
+    if re.sub(r"[._-]", "", local_a) == re.sub(r"[._-]", "", local_b) and len(local_a) > 4 and score:
+        reasons.append(f"same local part: {local_a}")
+        score = 0.9
     if not score:
         for rows, other in ((one, two), (two, one)):
             reason = _pinyin_reason(rows, other)
@@ -171,12 +176,16 @@ def _compare(one: list[Sighting], two: list[Sighting]) -> MergeProposal | None:
     elif inside_a != inside_b:
         counter.append("one address is the company's, the other is not")
         score -= 0.05
-    together = sorted({msg for row in one for msg in row.messages} & {msg for row in two for msg in row.messages})
+    together = sorted(
+        {msg for row in one for msg in row.messages} & {msg for row in two for msg in row.messages}
+    )
     if together:
         counter.append(f"both stand in {len(together)} message{'s' if len(together) > 1 else ''}")
         score -= 0.1
     messages = sorted({msg for row in (*one, *two) for msg in row.messages})[:20]
-    return MergeProposal(a=a, b=b, score=round(max(score, 0.05), 2), reasons=reasons, counter=counter, messages=messages)
+    return MergeProposal(
+        a=a, b=b, score=round(max(score, 0.05), 2), reasons=reasons, counter=counter, messages=messages
+    )
 
 
 def _pinyin_reason(rows: list[Sighting], other: list[Sighting]) -> tuple[str, float] | None:

@@ -35,7 +35,7 @@ def read_cjk(text: str) -> float | None:
         char = text[index]
         if char.isascii() and char.isdigit():
             end = index
-            while end < len(text) and (text[end].isascii() and text[end].isdigit() or text[end] in ".,"):
+            while end < len(text) and ((text[end].isascii() and text[end].isdigit()) or text[end] in ".,"):
                 end += 1
             plain = text[index:end].replace(",", "").rstrip(".")
             if plain.count(".") > 1 or number is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 import unicodedata
 from functools import cache
@@ -47,10 +48,8 @@ def address_key(email: str, *, strip_plus: bool = False) -> str:
     if not at:
         return plain
     if not domain.isascii():
-        try:
+        with contextlib.suppress(UnicodeError):
             domain = domain.encode("idna").decode("ascii")
-        except UnicodeError:
-            pass
     if strip_plus and "+" in local[1:]:
         local = local[: local.index("+", 1)]
     return f"{local}@{domain}"
@@ -75,7 +74,16 @@ def is_role_address(email: str, list_id: str | None = None) -> bool:
     head = local
     for mark in "+-_.":
         head = head.partition(mark)[0]
-    if head in ("noreply", "donotreply", "bounce", "bounces", "notification", "notifications", "newsletter", "mailer"):
+    if head in (
+        "noreply",
+        "donotreply",
+        "bounce",
+        "bounces",
+        "notification",
+        "notifications",
+        "newsletter",
+        "mailer",
+    ):
         return True
     if local.startswith(("no-reply", "no_reply", "do-not-reply", "no.reply")):
         return True
@@ -131,6 +139,21 @@ def find_header_people(message: EntitiesInput, policy: EntitiesPolicy, aliases: 
     return HeaderPeople(people, list(dict.fromkeys(methods)))
 
 
+def canonical_addresses(
+    message: EntitiesInput, policy: EntitiesPolicy, aliases: AliasIndex
+) -> dict[str, str]:
+    """Return, for each header address that another one stands for, that other address."""
+    found: dict[str, str] = {}
+    headers = [message.from_, message.sender, *message.to, *message.cc, *message.reply_to]
+    for address in [one for one in headers if one is not None][:500]:
+        key = address_key(address.email, strip_plus=policy.strip_plus_tags)
+        alias = aliases.by_email.get(key)
+        canonical = address_key(alias.email, strip_plus=policy.strip_plus_tags) if alias else key
+        if canonical != address.email:
+            found[address.email] = canonical
+    return found
+
+
 def _same(one: Address, other: Address | None) -> bool:
     return other is not None and address_key(one.email) == address_key(other.email)
 
@@ -144,7 +167,9 @@ def _real_sender(message: EntitiesInput, methods: list[str]) -> Address | None:
         methods.append("via-list")
         return message.original_from
     name, via, _ = sender.name.partition(" via ")
-    if not via or not (message.list_id or domain_of(sender.email).startswith(tuple(load_pack()["list_prefixes"]))):
+    if not via or not (
+        message.list_id or domain_of(sender.email).startswith(tuple(load_pack()["list_prefixes"]))
+    ):
         return sender
     bare = clean_name(name, sender.email)
     for address in message.reply_to:

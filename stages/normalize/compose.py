@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 from models.base import Record
@@ -19,7 +21,9 @@ from models.message import Address, Decoded, Dequoted, Entities, Intent, Person
 from models.thread import Link
 from stages.normalize.config import NormalizePolicy
 
-UNREADABLE_SHARE = 0.2  # more replacement characters than this among the non-ASCII ones: no text could be read
+UNREADABLE_SHARE = (
+    0.2  # more replacement characters than this among the non-ASCII ones: no text could be read
+)
 
 
 class EmailParts(Record):
@@ -49,11 +53,11 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
         thread_id=parts.thread_id,
         internal_date=internal_date(parts.locations, message),
         sent_at=message.sent_at,
-        from_=_party(message.from_, "from", entities.people),
-        to=[party for address in message.to if (party := _party(address, "to", entities.people))],
-        cc=[party for address in message.cc if (party := _party(address, "cc", entities.people))],
-        sender=_party(message.sender, "sender", entities.people),
-        reply_to=[party for address in message.reply_to if (party := _party(address, "reply_to", entities.people))],
+        from_=_party(message.from_, entities, policy),
+        to=_parties(message.to, entities, policy),
+        cc=_parties(message.cc, entities, policy),
+        sender=_party(message.sender, entities, policy),
+        reply_to=_parties(message.reply_to, entities, policy),
         subject=message.subject,
         subject_normalized=parts.subject_normalized,
         language=message.language,
@@ -126,17 +130,21 @@ def internal_date(locations: list[Location], message: Decoded) -> str | None:
     return min(server) if server else message.received_at or message.sent_at
 
 
-def _party(address: Address | None, role: str, people: list[Person]) -> Party | None:
-    """Return the header person with its canonical address, as the entities stage resolved it."""
+def _party(address: Address | None, entities: Entities, policy: NormalizePolicy) -> Party | None:
+    """Return a header person: the name as written, the canonical address, whether its domain is the company's."""
     if address is None or not (address.email or address.name):
         return None
-    for person in people:
-        if person.role == role and person.name == address.name and person.email:
-            return Party(name=person.name, email=person.email, internal=person.internal)
-    return Party(name=address.name, email=address.email, internal=False)
+    email = entities.canonical.get(address.email, address.email)
+    domain = email.rpartition("@")[2]
+    internal = any(domain == own or domain.endswith("." + own) for own in policy.company_domains)
+    return Party(name=address.name, email=email, internal=internal)
 
 
-def _names(people, *, internal: bool) -> list[str]:  # type: ignore[no-untyped-def]
+def _parties(addresses: Sequence[Address], entities: Entities, policy: NormalizePolicy) -> list[Party]:
+    return [party for address in addresses if (party := _party(address, entities, policy))]
+
+
+def _names(people: Iterable[Person], *, internal: bool) -> list[str]:
     """Return display names once each, header people first."""
     names = [person.name or person.email or "" for person in people if person.internal is internal]
     return list(dict.fromkeys(name for name in names if name))

@@ -19,4 +19,7 @@ class NormalizePolicy(Record):
 
 
 def policy_of(settings: Settings, curated: Curated) -> NormalizePolicy:
-    return NormalizePolicy(body_html=settings.output.body_html, company_domains=sorted(settings.company_domains))
+    return NormalizePolicy(
+        body_html=settings.output.body_html,
+        company_domains=sorted(d.casefold() for d in settings.company_domains),
+    )

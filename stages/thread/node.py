@@ -62,7 +62,9 @@ def effective_date(sent: str | None, received: str | None) -> str | None:
     sent_key, received_key = utc_key(sent), utc_key(received)
     if sent_key is None or received_key is None or received is None:
         return sent_key or received_key
-    if sent_key < _OLDEST or sent_key > (utc_key((parse_time(received) + timedelta(days=1)).isoformat()) or ""):
+    if sent_key < _OLDEST or sent_key > (
+        utc_key((parse_time(received) + timedelta(days=1)).isoformat()) or ""
+    ):
         return received_key
     return sent_key
 
@@ -73,7 +75,9 @@ def identity_of(message: Decoded, dequoted: Dequoted) -> str:
         text = "".join(dequoted.text[s.start : s.end] for s in dequoted.segments if s.kind not in _TRANSPORT)
     else:
         text = message.body_text
-    return digest(message.from_.email if message.from_ else "", utc_key(message.sent_at), "".join(text.split()))
+    return digest(
+        message.from_.email if message.from_ else "", utc_key(message.sent_at), "".join(text.split())
+    )
 
 
 def content_hash_of(message: Decoded) -> str:

@@ -70,7 +70,9 @@ def _refresh_guesses(changed: Sequence[Node], index: ThreadIndex, policy: Thread
         or any(key == node.subject_key and since <= (node.date or "") <= until for key, since, until in spans)
     ]
     present = {node.raw for node in children}
-    old = {edge.child: edge for edge in index.soft_edges(sorted(present | own)) if edge.child in present | own}
+    old = {
+        edge.child: edge for edge in index.soft_edges(sorted(present | own)) if edge.child in present | own
+    }
     new: dict[str, SoftEdge] = {}
     for child in children:
         since, until = window(child, policy)

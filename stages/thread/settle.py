@@ -28,7 +28,9 @@ class Conversation(Record):
     links: list[Link]
 
 
-def settle(nodes: Sequence[Node], edges: Sequence[SoftEdge], dates: Mapping[str, str] | None = None) -> Conversation:
+def settle(
+    nodes: Sequence[Node], edges: Sequence[SoftEdge], dates: Mapping[str, str] | None = None
+) -> Conversation:
     """Return the conversation of a thread's nodes (at least one): a pure function of the set.
 
     `dates` gives the server's date of copies that carry none themselves.
@@ -93,12 +95,16 @@ def _link(record: ThreadRecord, records: Sequence[ThreadRecord], edges: Sequence
             return Link(key=record.key, parent=other.key, method="references", reason=reason)
     for other in earlier:
         if record.best.group_key and record.best.group_key == other.best.group_key:
-            return Link(key=record.key, parent=other.key, method="thread_index", reason="same Outlook conversation")
+            return Link(
+                key=record.key, parent=other.key, method="thread_index", reason="same Outlook conversation"
+            )
     guess = _guess(record, records, edges)
     if guess is not None:
         return guess
-    if earlier and (other := _same_id(record, earlier)):
-        return Link(key=record.key, parent=other.key, method="references", reason="same Message-ID, other content")
+    twin = next((other for other in earlier if other.best.msg_id == record.best.msg_id), None)
+    if twin is not None:
+        reason = "same Message-ID, other content"
+        return Link(key=record.key, parent=twin.key, method="references", reason=reason)
     return Link(key=record.key)
 
 
@@ -127,10 +133,6 @@ def _guess(record: ThreadRecord, records: Sequence[ThreadRecord], edges: Sequenc
     )
 
 
-def _same_id(record: ThreadRecord, earlier: Sequence[ThreadRecord]) -> ThreadRecord | None:
-    return next((other for other in earlier if other.best.msg_id == record.best.msg_id), None)
-
-
 def _break_cycles(links: Sequence[Link], records: Mapping[str, ThreadRecord]) -> None:
     """Cut each cycle of parents at its oldest member, which becomes a root of its own."""
     by_key = {link.key: link for link in links}
@@ -146,5 +148,9 @@ def _break_cycles(links: Sequence[Link], records: Mapping[str, ThreadRecord]) ->
         if key is not None and key in on_path:
             oldest = min(path[path.index(key) :], key=lambda member: _order(records[member]))
             link = by_key[oldest]
-            link.parent, link.method, link.reason = None, "root", f"cut a circle of references ({link.method})"
+            link.parent, link.method, link.reason = (
+                None,
+                "root",
+                f"cut a circle of references ({link.method})",
+            )
         done.update(path)

@@ -47,7 +47,9 @@ def choose_parent(child: Node, candidates: list[Node], policy: ThreadPolicy) -> 
             continue
         if (node.date, node.msg_id) >= (child.date or "", child.msg_id):
             continue
-        if not ((child.sender and child.sender in node.people) or (node.sender and node.sender in child.people)):
+        if not (
+            (child.sender and child.sender in node.people) or (node.sender and node.sender in child.people)
+        ):
             continue
         if node.sender == child.sender and not set(child.people) - {child.sender} & set(node.people):
             continue

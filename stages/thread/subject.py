@@ -11,14 +11,18 @@ from importlib.resources import files
 _SPACE = re.compile(r"\s+")
 _TAG = re.compile(r"[\[【]([^\[\]【】]{1,40})[\]】]\s*")
 _MAX = 1000  # characters that are looked at
-_EXTERNAL = frozenset({"external", "ext", "外部邮件", "外部郵件", "外部メール", "extern", "externe", "externo", "spam"})
+_EXTERNAL = frozenset(
+    {"external", "ext", "外部邮件", "外部郵件", "外部メール", "extern", "externe", "externo", "spam"}
+)
 
 
 @cache
 def prefix_pattern() -> re.Pattern[str]:
     """Return the pattern of one prefix with counters (`Re[2]:`, `RE(3)：`), case-insensitive."""
     packs = tomllib.loads((files("stages.thread") / "packs" / "prefixes.toml").read_text(encoding="utf-8"))
-    words = sorted({word for pack in packs.values() for word in pack["prefixes"]}, key=lambda word: (-len(word), word))
+    words = sorted(
+        {word for pack in packs.values() for word in pack["prefixes"]}, key=lambda word: (-len(word), word)
+    )
     joined = "|".join(re.escape(word) for word in words)
     return re.compile(rf"(?:{joined})\s?(?:[\[(（【^]?\d{{1,3}}[\])）】]?)?\s?[:：]\s*", re.IGNORECASE)
 

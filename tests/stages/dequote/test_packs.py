@@ -17,7 +17,12 @@ TABLES = (
 
 
 def _entries() -> list[tuple[str, str, dict[str, Any]]]:
-    return [(pack["language"], table, entry) for pack in read_packs() for table in TABLES for entry in pack.get(table, [])]
+    return [
+        (pack["language"], table, entry)
+        for pack in read_packs()
+        for table in TABLES
+        for entry in pack.get(table, [])
+    ]
 
 
 def _cases(key: str) -> list[Any]:

@@ -406,6 +406,8 @@ def test_the_policy_is_the_slice_of_the_settings_that_fetch_depends_on() -> None
     from models.curated import Curated
     from stages.fetch.config import policy_of
 
-    made = Settings(email=EmailSection(max_message_mb=7), folders=FoldersSection(include=["A"], exclude=["B"]))
+    made = Settings(
+        email=EmailSection(max_message_mb=7), folders=FoldersSection(include=["A"], exclude=["B"])
+    )
     assert policy_of(made, Curated()) == FetchPolicy(include=["A"], exclude=["B"], max_message_mb=7)
     assert policy_of(Settings(), Curated()) == FetchPolicy()

@@ -1,0 +1,166 @@
+"""The demo: `python -m eval.demo` runs the product's command on the sample mailbox and shows what came out.
+
+The run inside ends with exit code 1, because two mails of the sample are broken on purpose. The demo itself
+ends with 0 only if exactly that happened: every mail stands in the outcome that is written beside it. With
+`--check` it prints, instead of the tour, how far the records agree with the hand-written values of each mail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from eval.sample_check import Expected, compare_sample, read_emails, read_expected
+from eval.tour import describe_figures, show_tour
+from models.base import Record
+from models.report import QuarantineFile, Report
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = Path(__file__).resolve().parent / "sample"
+MAILBOX = SAMPLE / "mailbox"
+_LOOK = 1  # the exit code of a run that quarantined something
+
+
+class Ran(Record):
+    """One run over the sample: exit code, balance sheet, report (None: there was no run), quarantine."""
+
+    exit_code: int
+    sheet: str
+    report: Report | None
+    held: list[QuarantineFile]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; returns 0 if what came out is what should."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.demo", description="atlas-extract on its sample mailbox"
+    )
+    parser.add_argument(
+        "--state",
+        default=str(ROOT / "state" / "demo"),
+        metavar="DIR",
+        help="state folder (default: state/demo)",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the hand-written values of every mail"
+    )
+    wish = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese
+    if not MAILBOX.is_dir():
+        print("demo: the sample mailbox is not here; the demo runs from a checkout", file=sys.stderr)
+        return 1
+    state = Path(wish.state).absolute()
+    copy_curated(SAMPLE / "state", state)
+    ran = run_sample(state)
+    if ran.report is None:
+        print(f"demo: the run ended with exit code {ran.exit_code} and without a report", file=sys.stderr)
+        return 1
+    if wish.check:
+        print(describe_figures(compare_sample(MAILBOX, state)))
+    else:
+        held = run_command("quarantine", "show", "--state", str(state)).stdout
+        tree = run_command("thread", "show", "INBOX/029-complaint.eml", "--state", str(state)).stdout
+        print(show_tour(state, MAILBOX, read_emails(state), {"sheet": ran.sheet, "tree": tree, "held": held}))
+    wrong = differences(ran, read_expected(MAILBOX))
+    for line in wrong:
+        print(f"demo: {line}", file=sys.stderr)
+    if wrong:
+        print(f"demo: to start afresh, remove {state}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def copy_curated(source: Path, state: Path) -> None:
+    """Copy the files that people edit into the state folder, those that are not there yet."""
+    for path in sorted(source.rglob("*")):
+        target = state / path.relative_to(source)
+        if path.is_dir() or target.exists():
+            continue
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        target.chmod(0o600)
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `atlas-extract`, free of the user's own ATLAS_… settings; its progress goes to standard error."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ATLAS_")}
+    environment["PYTHONIOENCODING"] = "utf-8"
+    return subprocess.run(
+        [sys.executable, "-m", "flows.cli", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def run_sample(state: Path) -> Ran:
+    """Run the pipeline over the sample mailbox into `state`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "report.json"
+        done = run_command(
+            *("--config", str(SAMPLE / "atlas.toml"), "--source", str(MAILBOX)),
+            *("--state", str(state), "--report", str(file)),
+        )
+        report = msgspec.json.decode(file.read_bytes(), type=Report) if file.exists() else None
+    held = []
+    if report is not None:
+        listing = run_command("quarantine", "list", "--json", "--state", str(state)).stdout
+        held = msgspec.json.decode(listing, type=list[QuarantineFile])
+    return Ran(exit_code=done.returncode, sheet=done.stdout.rstrip(), report=report, held=held)
+
+
+def differences(ran: Ran, expected: Mapping[str, Expected]) -> list[str]:
+    """Return a sentence for everything that is not as the files beside the mails say."""
+    report = ran.report
+    assert report is not None
+    wanted = Counter(answer.outcome for answer in expected.values())
+    counted = {
+        "seen": (report.seen, len(expected)),
+        "written or unchanged": (report.written + report.unchanged, wanted["written"]),
+        "duplicate": (report.duplicate, wanted["duplicate"]),
+        "quarantined": (report.quarantined, wanted["quarantined"]),
+        "pending": (report.pending, 0),
+    }
+    wrong = [
+        f"{found} {name}, expected {should}" for name, (found, should) in counted.items() if found != should
+    ]
+    should_hold = {
+        name: answer.quarantine_kind for name, answer in expected.items() if answer.quarantine_kind
+    }
+    holds = {place.uid: row.kind for row in ran.held for place in row.locations}
+    for name in sorted(should_hold.keys() | holds.keys()):
+        kind, should = holds.get(name), should_hold.get(name)
+        if kind != should:
+            wrong.append(f"{name} is {_held(kind)}, expected {_held(should)}")
+    if not report.balanced:
+        wrong.append("the report does not balance")
+    should_exit = _LOOK if should_hold else 0
+    if ran.exit_code != should_exit:
+        wrong.append(f"the run ended with exit code {ran.exit_code}, expected {should_exit}")
+    return wrong
+
+
+def _held(kind: str | None) -> str:
+    return f"quarantined as {kind}" if kind else "not in quarantine"
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except BrokenPipeError:  # piped into a pager that was left early
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)

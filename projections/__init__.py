@@ -1,0 +1,1 @@
+"""What is made from finished Emails: graph, chunk index, exports. They come in a later version."""
