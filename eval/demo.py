@@ -21,13 +21,14 @@ from pathlib import Path
 import msgspec
 
 from eval.sample_check import Expected, compare_sample, read_emails, read_expected
-from eval.tour import describe_figures, show_tour
+from eval.tour import describe_figures, show_tour, shown_command, shown_path
 from models.base import Record
 from models.report import QuarantineFile, Report
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = Path(__file__).resolve().parent / "sample"
 MAILBOX = SAMPLE / "mailbox"
+_SHOWN = 12  # differences that are named
 _LOOK = 1  # the exit code of a run that quarantined something
 
 
@@ -74,10 +75,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tree = run_command("thread", "show", "INBOX/029-complaint.eml", "--state", str(state)).stdout
         print(show_tour(state, MAILBOX, read_emails(state), {"sheet": ran.sheet, "tree": tree, "held": held}))
     wrong = differences(ran, read_expected(MAILBOX))
-    for line in wrong:
+    for line in wrong[:_SHOWN]:
         print(f"demo: {line}", file=sys.stderr)
+    if len(wrong) > _SHOWN:
+        print(f"demo: … and {len(wrong) - _SHOWN} more differences", file=sys.stderr)
     if wrong:
-        print(f"demo: to start afresh, remove {state}", file=sys.stderr)
+        print(
+            f"demo: {shown_command()} quarantine list --state {shown_path(state)} says more", file=sys.stderr
+        )
+        print(f"demo: to start afresh, remove {shown_path(state)}", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -110,8 +110,15 @@ def _fetch(deriver: Deriver, ref: BatchRef) -> BatchOut:
                 unreadable.append(Unreadable(path=_path_of(item), reason=f"{type(error).__name__}: {error}"))
                 continue
             blobs.append(data)
-            row = {"folder": item.folder, "uid": item.uid, "locator": item.locator, "stamp": item.stamp}
-            rows.append({**row, "internal_date": item.internal_date})
+            rows.append(
+                {
+                    "folder": item.folder,
+                    "uid": item.uid,
+                    "locator": item.locator,
+                    "stamp": item.stamp,
+                    "internal_date": item.internal_date,
+                }
+            )
     finally:
         source.close()
     raws = workspace.blobs.put_all(blobs)
@@ -158,7 +165,7 @@ def _thread(deriver: Deriver, ref: BatchRef) -> BatchOut:
     policy = deriver.policies.thread
     nodes: list[Node] = []
     for raw, cut in cuts.items():
-        node = deriver.attempt("thread", raw, lambda raw=raw, cut=cut: make_node(messages[raw], cut, policy))
+        node = deriver.attempt("thread", raw, partial(make_node, messages[raw], cut, policy))
         if node is not None:
             nodes.append(node)
     with deriver.workspace.ledger.write() as connection:

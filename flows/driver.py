@@ -395,5 +395,5 @@ def _signals(run: Run) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for known, handler in before.items():
+            signal.signal(known, handler)

@@ -198,9 +198,9 @@ def _head(headers: Row) -> bytes:
 
 
 def _language(text: str) -> str | None:
-    from stages.decode.language import detect_language
+    from stages.decode.language import identify
 
-    return detect_language(text)
+    return identify(text).language
 
 
 def _intent_probe(settings: Any, curated: Curated) -> Probe:
@@ -283,7 +283,11 @@ def _thread_answers(ledger: Any, lines: list[str], policy: Any, timing: bool) ->
             links = {link.key: link for link in conversation.links}
             for record in conversation.records:
                 link = links[record.key]
-                answer = {"thread_id": conversation.thread_id, "method": link.method, "score": link.score}
+                answer: Row = {
+                    "thread_id": conversation.thread_id,
+                    "method": link.method,
+                    "score": link.score,
+                }
                 answer["parent"] = first.get(link.parent) if link.parent else None
                 for copy in record.copies:
                     answers[copy.raw] = answer

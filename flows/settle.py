@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -119,9 +120,7 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
             copies=_versions(record),
             extraction_version=version,
         )
-        email = deriver.attempt(
-            "normalize", raw, lambda parts=parts: compose_email(parts, deriver.policies.normalize)
-        )
+        email = deriver.attempt("normalize", raw, partial(compose_email, parts, deriver.policies.normalize))
         if email is None:
             return None
         emails.append((record, link, email))

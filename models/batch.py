@@ -6,7 +6,7 @@ from models.base import Reference
 from models.errors import Kind
 
 
-class RunRef(Reference):
+class RunRef(Reference, frozen=True):
     """Where a batch belongs: the state root (path), the ledger's URL (None: SQLite in the state root), and the
     run, whose settings the ledger keeps. A password never stands in `ledger_url` of a pickled reference: it
     comes from the worker's own environment."""
@@ -16,7 +16,7 @@ class RunRef(Reference):
     ledger_url: str | None = None
 
 
-class BatchRef(Reference):
+class BatchRef(Reference, frozen=True):
     """A batch of work for one stage.
 
     `keys` are opaque to executors. fetch: JSON of one listed item each (stages.fetch `Item`), or of the
@@ -30,7 +30,7 @@ class BatchRef(Reference):
     account: str | None = None
 
 
-class Quarantined(Reference):
+class Quarantined(Reference, frozen=True):
     """One message that a stage could not take; `key` is its raw hash."""
 
     key: str
@@ -41,14 +41,14 @@ class Quarantined(Reference):
     traceback: str | None = None
 
 
-class Unreadable(Reference):
+class Unreadable(Reference, frozen=True):
     """Something that a source lists and cannot give: it was never seen."""
 
     path: str
     reason: str
 
 
-class BatchOut(Reference):
+class BatchOut(Reference, frozen=True):
     """What became of a batch: keys that go on, how many of them came from the record cache, failures.
 
     For fetch `ok` holds the hashes of the messages that are now durable, for thread the surrogate ids of the

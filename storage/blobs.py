@@ -12,16 +12,16 @@ import zstandard
 
 from models.base import content_hash
 from models.errors import Defect, Transient
-from storage.durable import make_folder, sync_folder, write_durable
+from storage.durable import move_all, sync_folder, write_temps
 from storage.faults import passing
 
 _local = threading.local()
 
 
 def compress(data: bytes) -> bytes:
-    """Return `data` as one zstd frame (level 3, with a checksum, so that damage is an error)."""
+    """Return `data` as one zstd frame (level 3)."""
     if not hasattr(_local, "packer"):
-        _local.packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
+        _local.packer = zstandard.ZstdCompressor(level=3)
     packed: bytes = _local.packer.compress(data)
     return packed
 
@@ -57,17 +57,21 @@ class LocalBlobs:
     def put_all(self, blobs: Sequence[bytes]) -> list[str]:
         """Store `blobs` and return their hashes; all are durable on return. Raises OSError (full disk …)."""
         hashes: list[str] = []
-        touched = {self.root} if blobs else set()
+        files: dict[Path, bytes] = {}
+        there: set[Path] = set()
         for data in blobs:
             raw = content_hash(data)
             hashes.append(raw)
             path = self.root / blob_key(raw)
-            if not path.exists():
-                make_folder(path.parent)
-                write_durable(path, compress(data), sync_parent=False)
-                passing("blob-written")
-            touched.add(path.parent)  # even if it was there: its writer may not have synced the folder yet
-        for folder in sorted(touched):
+            if path.exists():
+                there.add(path.parent)
+            elif path not in files:
+                files[path] = compress(data)
+        moves = write_temps(list(files.items()))
+        if moves:
+            passing("blob-written")
+        move_all(moves)
+        for folder in sorted(there):  # who wrote it may not have come to this yet
             sync_folder(folder)
         return hashes
 
@@ -136,9 +140,10 @@ def _missing(raw: str, where: str) -> Transient:
 def _verified(raw: str, packed: bytes) -> bytes:
     try:
         data = decompress(packed)
-    except zstandard.ZstdError as error:
+    except (zstandard.ZstdError, MemoryError) as error:  # the latter for a size that is nonsense
         raise Defect(
-            f"the stored bytes of {raw} are damaged: {error}", remedy="restore raw/ from a backup"
+            f"the stored bytes of {raw} are damaged: {error or 'no such size'}",
+            remedy="restore raw/ from a backup",
         ) from error
     if content_hash(data) != raw:
         raise Defect(

@@ -10,12 +10,15 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from blake3 import blake3
+
 from storage.blobs import compress, decompress
 from storage.durable import make_private
 from storage.ledger import chunks
 
 _BUSY_SECONDS = 30.0
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_SEAL_BYTES = 8
 
 
 class RecordCache:
@@ -58,18 +61,17 @@ class RecordCache:
                 rows = self.connection.execute(
                     f"SELECT key, value FROM record WHERE key IN ({marks})", part
                 ).fetchall()
-                found.update((key, decompress(value)) for key, value in rows)
-            except Exception:  # noqa: BLE001 - any damage is a miss
+            except sqlite3.Error:  # locked, or damaged: misses
                 continue
+            asked = set(part)  # a damaged index gives rows that nobody asked for
+            found.update((key, _unseal(value)) for key, value in rows if key in asked and _is_whole(value))
         return found
 
     def put_all(self, values: Mapping[bytes, bytes]) -> None:
         """Store values; a failure (full disk, lock) only costs later hits."""
         if self.connection is None or not values:
             return
-        rows: Sequence[tuple[bytes, bytes]] = [
-            (key, compress(value)) for key, value in sorted(values.items())
-        ]
+        rows: Sequence[tuple[bytes, bytes]] = [(key, _seal(value)) for key, value in sorted(values.items())]
         try:
             self.connection.execute("BEGIN IMMEDIATE")
             self.connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?)", rows)
@@ -81,3 +83,19 @@ class RecordCache:
     def close(self) -> None:
         if self.connection is not None:
             self.connection.close()
+
+
+def _seal(value: bytes) -> bytes:
+    packed = compress(value)
+    return blake3(packed).digest(length=_SEAL_BYTES) + packed
+
+
+def _is_whole(row: object) -> bool:
+    """Return whether a row is as it was written: SQLite does not notice damage inside one."""
+    return (
+        isinstance(row, bytes) and blake3(row[_SEAL_BYTES:]).digest(length=_SEAL_BYTES) == row[:_SEAL_BYTES]
+    )
+
+
+def _unseal(row: bytes) -> bytes:
+    return decompress(row[_SEAL_BYTES:])

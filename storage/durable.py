@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMP_MARK = ".atlas-tmp"
+_SYNCERS = 8
 _numbers = itertools.count()  # names that are alike in their first letters meet in one folder
 
 
@@ -42,36 +45,69 @@ def make_private(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_temp(path: Path, data: bytes) -> Path:
-    """Write `data` beside `path`, durable, and return the temporary file's path (to be renamed)."""
-    temp = path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_numbers)}{TEMP_MARK}")
+def write_temps(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, Path]]:
+    """Write each `(path, data)` to a temporary file beside its path, all durable on return.
+
+    Returns `(temporary file, path)` for `move_all`. Missing folders are made. On an error (full disk …)
+    nothing is left behind.
+    """
+    moves: list[tuple[Path, Path]] = []
+    try:
+        for folder in dict.fromkeys(path.parent for path, _ in files):
+            make_folder(folder)
+        for path, data in files:
+            temp = path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_numbers)}{TEMP_MARK}")
+            moves.append((temp, path))
+            _write(temp, data)
+        _sync_all([temp for temp, _ in moves])
+    except BaseException:
+        for temp, _ in moves:
+            temp.unlink(missing_ok=True)
+        raise
+    return moves
+
+
+def move_all(moves: Sequence[tuple[Path, Path]]) -> None:
+    """Put temporary files in their places, durable on return."""
+    for temp, path in moves:
+        os.replace(temp, path)
+    _sync_all(list(dict.fromkeys(path.parent for _, path in moves)))
+
+
+def write_durable(path: Path, data: bytes) -> None:
+    """Write `data` to `path` in one atomic, durable step."""
+    move_all(write_temps([(path, data)]))
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames and removals in `path` durable."""
+    _sync(path)
+
+
+def _write(temp: Path, data: bytes) -> None:
     descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
     try:
         os.fchmod(descriptor, FILE_MODE)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    except BaseException:
+    finally:
         os.close(descriptor)
-        temp.unlink(missing_ok=True)
-        raise
-    os.close(descriptor)
-    return temp
 
 
-def write_durable(path: Path, data: bytes, *, sync_parent: bool = True) -> None:
-    """Write `data` to `path` in one atomic, durable step."""
-    temp = write_temp(path, data)
-    os.replace(temp, path)
-    if sync_parent:
-        sync_folder(path.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Make renames and removals in `path` durable."""
+def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_all(paths: Sequence[Path]) -> None:
+    """Sync files or folders side by side: the file system then writes its journal once for many of them."""
+    if len(paths) < _SYNCERS:
+        for path in paths:
+            _sync(path)
+        return
+    with ThreadPoolExecutor(_SYNCERS, thread_name_prefix="sync") as pool:
+        list(pool.map(_sync, paths))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from sqlalchemy import Connection, delete, or_, select
 
 from models.errors import Transient
 from storage.blobs import compress, decompress
-from storage.durable import TEMP_MARK, make_folder, sync_folder, write_temp
+from storage.durable import TEMP_MARK, move_all, sync_folder, write_temps
 from storage.faults import passing
 from storage.ledger import Ledger, chunks, next_change, upsert
 from storage.schema import published, wanted
@@ -183,20 +182,14 @@ class Publisher:
                 select(wanted.c.path, wanted.c.digest, wanted.c.content).where(wanted.c.path.in_(paths))
             ).all()
         passing("publish-noted")
-        folders: dict[Path, list[tuple[Path, Path]]] = defaultdict(list)
-        notes = []
-        for path, known, content in rows:
-            target = self.state / path
-            data = decompress(content)
-            if target.parent not in folders:
-                make_folder(target.parent)
-            folders[target.parent].append((write_temp(target, data), target))
-            notes.append({"path": path, "digest": known, "size": len(data)})
+        contents = [(self.state / path, decompress(content)) for path, _, content in rows]
+        moves = write_temps(contents)
         passing("publish-written")
-        for folder, moves in folders.items():
-            for temp, target in moves:
-                os.replace(temp, target)
-            sync_folder(folder)
+        move_all(moves)
+        notes = [
+            {"path": path, "digest": known, "size": len(data)}
+            for (path, known, _), (_, data) in zip(rows, contents, strict=True)
+        ]
         passing("publish-renamed")
         with self.ledger.write() as connection:
             upsert(connection, published, notes)

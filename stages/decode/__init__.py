@@ -13,7 +13,7 @@ from stages.decode.config import DecodePolicy
 
 VERSION = "1"
 
-__all__ = ["VERSION", "DecodePolicy", "PartDump", "decode", "decode_parts"]
+__all__ = ["VERSION", "DecodePolicy", "PartDump", "decode", "decode_parts", "read_dates"]
 
 
 class PartDump(Record):
@@ -40,6 +40,16 @@ def decode(raw: bytes, policy: DecodePolicy) -> Decoded:
     from stages.decode.message import decode_message
 
     return decode_message(raw, policy)
+
+
+def read_dates(raw: bytes, policy: DecodePolicy) -> tuple[str | None, str | None]:
+    """Return the Date and the earliest Received of `raw` (ISO 8601 with offset), reading its header alone.
+
+    Both are None where the bytes hold no message; never raises.
+    """
+    from stages.decode.message import header_dates
+
+    return header_dates(raw, policy)
 
 
 def decode_parts(raw: bytes, policy: DecodePolicy) -> list[PartDump]:

@@ -121,7 +121,7 @@ def split_addresses(text: str) -> list[Address]:
                 held = None
             if len(out) >= _MAX_ADDRESSES:
                 return out
-    _finish(box, held, out)
+    held = _finish(box, held, out)
     if not out and held is not None:
         out.append(Address(name=_display(held)))
     return out
@@ -136,7 +136,7 @@ def _finish(box: _Mailbox, held: str | None, out: list[Address]) -> str | None:
         written = "".join(box.raw)
         bare = _quoted_local(written) or _BARE.search(written)
         if bare is None:
-            if name and not box.comments and len(name) <= 60 and held is None and not out_of_words(name):
+            if name and not box.comments and len(name) <= 60 and held is None and not _is_long(name):
                 return name
             if name:
                 out.append(Address(name=_display(name)))
@@ -144,7 +144,7 @@ def _finish(box: _Mailbox, held: str | None, out: list[Address]) -> str | None:
         box.address = bare[0]
         name = (written[: bare.start()] + " " + written[bare.end() :]).strip(" \"'")
     elif held is not None and name:
-        name = f"{held}, {name}"
+        name = f"{held.rstrip(chr(92))}, {name}"
         held = None
     if not name and box.comments:
         name = box.comments[0]
@@ -163,7 +163,7 @@ def _quoted_local(written: str) -> re.Match[str] | None:
     return _QUOTED_LOCAL.search(written) if '"@' in written else None
 
 
-def out_of_words(name: str) -> bool:
+def _is_long(name: str) -> bool:
     """Return whether a fragment is too long to be the family name in front of a comma."""
     return len(name.split()) > 3
 

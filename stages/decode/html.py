@@ -98,8 +98,8 @@ def _sample(nodes: Any) -> str:
 
 
 def _first(nodes: Any, count: int) -> list[Any]:
-    """Return the first nodes of a collection; its own iterator builds all nodes anew at every step."""
-    return [nodes[index] for index in range(min(count, len(nodes)))]
+    """Return the first nodes of a collection; indexing and iterating build all of its nodes at every step."""
+    return [nodes.item(index) for index in range(min(count, len(nodes)))]
 
 
 def _mark_edges(tree: Any, lowered: str) -> list[str]:

@@ -44,7 +44,7 @@ def _events(text: str, method: str | None, repairs: list[Repair]) -> list[Calend
             for calendar in calendars
             for component in calendar.walk("VEVENT")[:_MAX_EVENTS]
         ]
-    except Exception as error:  # the library raises whatever its field parsers meet
+    except Exception as error:  # noqa: BLE001 - the library raises whatever its field parsers meet
         repairs.append(Repair(kind="calendar_unread", detail=type(error).__name__))
         return []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from models.base import content_hash
-from models.errors import ResourceLimit
+from models.errors import BadInput, ResourceLimit
 from models.message import Address, Attachment, Category, Decoded, DeliveryReport, Flag, Nested, Repair
 from stages.decode import ids
 from stages.decode.addresses import first_address, parse_addresses
@@ -13,7 +13,7 @@ from stages.decode.body import Body, Selection, read_body, read_leaf, select_par
 from stages.decode.category import judge
 from stages.decode.config import DecodePolicy
 from stages.decode.dates import resolve_dates
-from stages.decode.headers import Headers
+from stages.decode.headers import Headers, read_headers
 from stages.decode.html import sanitise
 from stages.decode.invites import read_events
 from stages.decode.language import identify
@@ -101,6 +101,17 @@ def decode_message(raw: bytes, policy: DecodePolicy) -> Decoded:
         flags=[Flag(kind="hidden_text", evidence=body.hidden)] if body.hidden else [],
         repairs=_each_once(repairs),
     )
+
+
+def header_dates(raw: bytes, policy: DecodePolicy) -> tuple[str | None, str | None]:
+    """Return Date and earliest Received of `raw`, without its body (see `stages.decode.read_dates`)."""
+    try:
+        data, _ = open_message(raw, policy)
+    except BadInput:
+        return None, None
+    headers, _, _ = read_headers(data, 0, len(data), policy.max_header_chars, lenient=True)
+    dates = resolve_dates(headers)
+    return dates.sent_at, dates.received_at
 
 
 def charset_hint(root: Part) -> str | None:

@@ -11,7 +11,7 @@ from stages.decode.words import decode_words, header_text
 _PARAM = re.compile(r';\s{0,80}([^=;\s"]{1,80})\s{0,20}=\s{0,20}("(?:[^"\\]|\\.)*"?|[^;]*)')
 _MEDIA = re.compile(r"[\w!#$&^.+-]{1,100}/[\w!#$&^.+-]{1,200}", re.ASCII)
 _SECTION = re.compile(r"([^*]{1,60})(?:\*([0-9]{1,3}))?(\*)?$")
-_ESCAPE = re.compile(r"\\(.)")
+_ESCAPE = re.compile(r"\\([\"\\])")  # no other: Windows clients write paths with bare backslashes
 _MAX_PARAMS = 200
 
 

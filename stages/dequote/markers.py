@@ -24,6 +24,7 @@ _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,4}\s?[/.\-]\s?\d{1,2}\s?[/.\-]\s?\d{2,4}(?!\d)"
     r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]|[٠-٩]{4}"
 )
+_STAMP_CHAR = re.compile(r"[@\d]")  # no address, date or time without one
 _DATED_ADDRESS = re.compile(r"\d[^<>\n]{6,160}<[^<>\s@]{1,64}@[^<>\s]{3,120}>\s?[:：]$")
 _LONGEST_ATTRIBUTION = 420
 _CORE = ("from", "sent", "to", "cc", "subject")
@@ -94,6 +95,14 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
     if first is None:
         return None
     depth = lines[at].depth
+    second = next_written(lines, at + 1, 2)
+    if second is None or second.depth != depth:
+        return None
+    after = label_of(book, second)
+    if (after is None and not _continues(first, second)) or (
+        after is not None and after.role == first.role == "from"
+    ):
+        return None
     values: dict[str, str] = {}
     rules: list[str] = []
     previous, blanks, end = first, 0, at
@@ -220,6 +229,10 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
         return _find_bare_stamp(lines, at) if tail.endswith(">") and "@" in tail else None
     follow = next_written(lines, at + 1)
     quoted = led or (follow is not None and follow.depth > line.depth)
+    if not quoted and not any(
+        _STAMP_CHAR.search(part.text[-_LONGEST_ATTRIBUTION:]) for part in lines[max(at - 3, 0) : at + 1]
+    ):
+        return None
     windows = _windows_up(lines, at)
     if not quoted and not _has_strong_stamp(windows[-1][1]):
         return None

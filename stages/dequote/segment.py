@@ -106,6 +106,7 @@ class Scan:
         self.is_forward = False
         self._runs: list[tuple[int, int]] = []  # marked quote runs that nothing introduces
         self._introduced = False
+        self._own = 0  # no line above this one is the sender's
 
     # --- quotes ---------------------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ class Scan:
         above = self._written_above(start)
         if above is not None and self.marks[above] is OWN and is_rule_line(self.lines[above].text):
             start = above
-        own_above = any(self.marks[i] is OWN and not self.lines[i].blank for i in range(start))
+        own_above = self._has_own_before(start)
         is_header = ":attribution." not in marker.rule
         forward = marker.forward or (
             is_header and (self.passed_on or (not own_above and not self.is_reply and start == self._first()))
@@ -176,6 +177,12 @@ class Scan:
         if not marker.bare:
             return marker.end
         return self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
+
+    def _has_own_before(self, at: int) -> bool:
+        """Tell whether a line with words above line `at` is the sender's own."""
+        while self._own < at and (self.lines[self._own].blank or self.marks[self._own] is not OWN):
+            self._own += 1
+        return self._own < at
 
     def _first(self) -> int:
         return next(index for index, line in enumerate(self.lines) if not line.blank)
@@ -243,7 +250,7 @@ class Scan:
             else:
                 rule = head.rule
                 is_header = ":attribution." not in rule
-                alone = not any(self.marks[i] is OWN and not self.lines[i].blank for i in range(start))
+                alone = not self._has_own_before(start)
                 forward = head.forward or (is_header and (self.passed_on or (alone and not self.is_reply)))
                 self.is_forward = self.is_forward or forward
                 self._introduced = True

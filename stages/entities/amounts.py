@@ -100,9 +100,9 @@ def find_amounts(text: str, language: str | None, home_currency: str) -> list[Am
             text[end : end + 2].lstrip(_SPACE + "-"),
             text[max(0, start - 3) : start].rstrip(_SPACE + "-−+"),
         )
-        if match["words"] is None and after[:1].lower() not in heads and before[-1:] not in tails:
-            if text[end - 1] not in _UNITS and not _RANGE.match(text, end):
-                continue
+        marked = match["words"] is not None or after[:1].lower() in heads or before[-1:] in tails
+        if not marked and text[end - 1] not in _UNITS and not _RANGE.match(text, end):
+            continue
         figure = _figure(text, match)
         if figure is not None:
             figures.append(figure)
@@ -161,7 +161,8 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
     if prefix is not None and prefix["sign"] in ("-", "−") and figure.currency:
         figure.value = -figure.value
     elif figure.currency and text[max(0, figure.start - 1) : figure.start] in ("-", "−"):
-        if figure.start < 2 or not text[figure.start - 2].isalnum():
+        apart = figure.start < 2 or not text[figure.start - 2].isalnum()
+        if apart:
             figure.value, figure.start = -figure.value, figure.start - 1
     if figure.currency == "EUR" and re.fullmatch(r"\d{1,3}\.\d{3}", raw) and not figure.scaled:
         figure.value *= 1000  # €52.000 is how the continent groups
@@ -171,12 +172,11 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
         named = pack["suffix"].get(unit_word) or pack["suffix"].get(suffix["unit"])
         if named == "cent":
             figure.value, named = figure.value / 100, "USD"
-        if not (figure.currency and named == "yuan"):
-            if figure.currency is None or figure.currency == "yen" or unit_word not in ("$", "£", "€"):
-                figure.currency = named if figure.currency in (None, "yen") else figure.currency
+        if figure.currency is None or (figure.currency == "yen" and named != "yuan"):
+            figure.currency = named
         figure.end = suffix.end()
         figure.explicit = True
-        if unit_word in ("块", "塊", "元") and text[figure.end : figure.end + 1].isdigit() is False:
+        if unit_word in ("块", "塊", "元") and text[figure.end : figure.end + 1]:
             _add_jiao(text, figure)
     return figure
 

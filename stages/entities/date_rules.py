@@ -6,7 +6,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -21,16 +21,23 @@ _HALF_WIDTH = {
 }  # same length
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DateRule:
-    """One rule of a pack; `unless` refuses by the text found, `unless_before` by the ten characters before."""
+    """One rule of a pack; `unless` refuses by the text found, `unless_before` by the ten characters before.
+
+    `source` is compiled at first use: most mail needs the rules of one language only.
+    """
 
     name: str
     resolve: str
-    pattern: re.Pattern[str]
+    source: str
     words: dict[str, dict[str, Any]]
     unless: re.Pattern[str] | None
     unless_before: re.Pattern[str] | None
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.source, re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -67,9 +74,7 @@ def compile_rules(language: str) -> list[tuple[list[str], DateRule]]:
         rule = DateRule(
             f"{language}.{row['name']}",
             row["resolve"],
-            re.compile(
-                pattern.replace(" ", r"[ \u00a0\t]").replace(r"\s", r"[ \u00a0\u3000\t]"), re.IGNORECASE
-            ),
+            pattern.replace(" ", r"[ \u00a0\t]").replace(r"\s", r"[ \u00a0\u3000\t]"),
             pack["words"],
             re.compile(row["unless"], flags) if "unless" in row else None,
             re.compile(row["unless_before"]) if "unless_before" in row else None,

@@ -13,8 +13,8 @@ from stages.entities.date_rules import Atom, scan
 
 # What may stand between a day, a part of the day and a clock that belong together.
 _GLUE = re.compile(
-    r"T(?=\d)|[ \t\u00a0\u3000]?[,，、(（]?[ \t\u00a0\u3000]?(?:(?:at|on|the|in the|around|about|by|of|from|before|from about|的|の|に)"
-    r"(?![A-Za-z]))?[ \t\u00a0\u3000]?"
+    r"T(?=\d)|[ \t\u00a0\u3000]?[,，、(（]?[ \t\u00a0\u3000]?"
+    r"(?:(?:at|on|the|in the|around|about|by|of|from|before|from about|的|の|に)(?![A-Za-z]))?[ \t\u00a0\u3000]?"
 )
 _RANGE = re.compile(
     r"[ \t\u00a0]?(?:[)）])?[ \t\u00a0]?(?:-|–|—|~|～|〜|－|to|through|thru|until|till|至|到|から|より|and)[ \t\u00a0]?"

@@ -24,6 +24,11 @@ def load_pack() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("packs/keywords.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def _empty() -> frozenset[str]:
+    return frozenset(fold(word) for word in load_pack()["empty"])
+
+
 def find_keywords(
     subject: str, text: str, seeds: list[Seed], people: list[Person], sent: str | None, zone: str
 ) -> list[str]:
@@ -99,7 +104,7 @@ def subject_phrase(subject: str, people: list[Person], sent: str | None, zone: s
     best: str | None = None
     for piece in _SPLIT.split(rest)[:12]:
         phrase = _peel(piece.strip(" '’-_*#~…|"), pack)
-        if phrase and fold(phrase) not in {fold(word) for word in pack["empty"]}:
+        if phrase and fold(phrase) not in _empty():
             best = phrase
             break
     return best

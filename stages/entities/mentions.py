@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from models.curated import Alias
@@ -19,6 +19,7 @@ _NOT_AFTER = {
     "总": "额价数共量部结计体是裁的", "總": "額價數共量部結計體是裁的", "工": "作程厂廠期资資人艺藝具时時单業业会會地",
     "董": "事", "师": "傅", "書": "館",
 }  # fmt: skip
+# ruff: noqa: E501  (patterns are as long as they are)
 _LATIN_NAME = r"[A-Z][a-zà-öø-ÿ'’]{1,20}(?:-[A-Z][a-z]{1,20})?"
 
 
@@ -95,7 +96,8 @@ def known_people(
     return table
 
 
-def spellings(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def spellings(name: str) -> tuple[str, ...]:
     """Return how text may write a person: the full name, the given name, both orders of a Latin name."""
     name = re.sub(r"[(（\[][^)）\]]{0,40}[)）\]]", " ", name)
     found: list[str] = []
@@ -119,7 +121,7 @@ def spellings(name: str) -> list[str]:
         found.append(words[0])
         if len(words) == 2 and len(words[1]) > 3:
             found.append(words[1])
-    return [spelling for spelling in dict.fromkeys(found) if len(spelling) > 1]
+    return tuple(spelling for spelling in dict.fromkeys(found) if len(spelling) > 1)
 
 
 def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, list[Known]]) -> list[Person]:
@@ -214,7 +216,9 @@ def _find_titles(
             nearer = patterns["zh_named"].search(text, title.start() - 2, title.start())
             start = nearer.start() if nearer else start
         word, before = text[start:end], text[max(0, start - 1) : start]
-        if any(word.startswith(bad) for bad in pack["zh_not_names"]) or any(char in _NO_GIVEN for char in word[1:-1]):
+        if any(word.startswith(bad) for bad in pack["zh_not_names"]) or any(
+            char in _NO_GIVEN for char in word[1:-1]
+        ):
             continue
         weak = word.endswith(("工", "董", "哥", "姐"))
         if weak and before and is_han(before) and before not in "请請让讓找和与與跟给給由问問":
@@ -234,17 +238,22 @@ def _owner(surnames: dict[str, list[Known]], surname: str) -> Known | None:
     return rows[0] if len({row.email for row in rows}) == 1 and rows else None
 
 
+@cache
+def _japanese_surnames() -> frozenset[str]:
+    return frozenset(load_pack()["ja_surnames"])
+
+
 def surname_table(known: dict[str, list[Known]]) -> dict[str, list[Known]]:
     """Return folded family name → its people, for 王总 and 田中様."""
     table: dict[str, list[Known]] = {}
-    pack = load_pack()
+    pack, japanese = load_pack(), _japanese_surnames()
     for rows in known.values():
         for row in rows:
             han = re.findall(r"[\u4e00-\u9fff々]+", row.full)
             if not han:
                 continue
             names = {han[0][:2]} if han[0][:2] in pack["zh_surnames2"] else {han[0][0]}
-            names |= {name for name in pack["ja_surnames"] if han[0].startswith(name)}
+            names |= {han[0][:size] for size in (1, 2, 3) if han[0][:size] in japanese}
             if len(han) > 1:
                 names.add(han[0])
             for name in names:

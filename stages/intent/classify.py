@@ -6,21 +6,21 @@ from models.message import INTENTS, Flag, Intent, Ranked
 from stages.intent.config import IntentPolicy
 from stages.intent.features import cue_patterns, normal_text
 from stages.intent.linear import chances, load_model
-from stages.intent.sentences import pool_sentences, split_sentences
 from stages.intent.message import IntentInput
+from stages.intent.sentences import pool_sentences, split_sentences
 
 INFORM = "通知"
-# A separate sentence must be at least this sure to give a secondary intent. 通知 is what plain statements
-# look like, so it takes more.
+# A separate sentence must be at least this sure to give a secondary intent. Sentences alone look surer than
+# they are; 通知 and 闲聊 are what statements and greetings look like, so they never give one by themselves.
 SECONDARY = {
-    "催办": 0.8,
-    "决策": 0.8,
-    "转交": 0.8,
-    "询问": 0.75,
-    "抱怨": 0.85,
-    "表扬": 0.85,
-    "通知": 0.9,
-    "闲聊": 0.9,
+    "催办": 0.9,
+    "决策": 0.97,
+    "转交": 0.97,
+    "询问": 0.9,
+    "抱怨": 0.97,
+    "表扬": 0.92,
+    "通知": 1.01,
+    "闲聊": 1.01,
 }
 # Pairs (primary, secondary) that the guidelines rule out.
 _NEVER = {
@@ -32,6 +32,12 @@ _NEVER = {
     ("决策", "抱怨"),
     ("表扬", "通知"),
 }
+# One of these stands in every cue of the group `instruction_like`: looked for first, since that is fast.
+_INSTRUCTION_WORDS = (
+    "ignore", "disregard", "forget", "classify this", "label this", "mark this", "treat this", "you are",
+    "system prompt", "as an ai",
+    "忽略", "无视", "無視", "忘", "分类", "分類", "标记", "標記", "归类", "歸類", "你是", "系统提示",
+)  # fmt: skip
 _OWN_CUES = {
     "催办": "urge_strong",
     "决策": "decide_strong",
@@ -64,7 +70,7 @@ def classify(message: IntentInput, policy: IntentPolicy) -> Intent:
     primary = INFORM if low else ranking[0].label
     return Intent(
         primary=primary,
-        secondary=[] if low else find_secondary(sentences, primary),
+        secondary=find_secondary(sentences, primary),
         confidence=confidence,
         low_confidence=low,
         ranking=ranking,
@@ -116,6 +122,9 @@ def find_flags(message: IntentInput) -> list[Flag]:
     pattern = cue_patterns()["instruction_like"]
     whole = f"{message.subject[:300]}\n{message.text[:20_000]}"
     flags: list[Flag] = []
+    lowered = whole.lower()
+    if not any(word in lowered for word in _INSTRUCTION_WORDS):
+        return flags
     for match in pattern.finditer(whole):
         flags.append(Flag(kind="instruction_like", evidence=match[0][:120]))
         if len(flags) == 5:

@@ -15,6 +15,7 @@ _PREFIX = re.compile(
     r"^(?:\s?(?:re|fwd?|aw|wg|回复|回覆|答复|答覆|转发|轉發|轉寄|返信|転送)\s?[:：]\s?){1,5}", re.IGNORECASE
 )
 _WORD = re.compile(r"[a-zà-öø-ÿ']{2,20}")
+_LATIN = re.compile(r"[a-z]{2}")
 _NUMBER = re.compile(r"[0-9]+")
 _SPACE = re.compile(r"\s+")
 NOT_LEARNED = ("instruction_like",)
@@ -36,6 +37,17 @@ def cue_patterns() -> dict[str, re.Pattern[str]]:
     return patterns
 
 
+@cache
+def _halves() -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
+    """Return (group, Latin pattern, CJK pattern): half of them is skipped where the text has no such letters."""
+    halves = []
+    for group, rows in load_pack().items():
+        if group not in NOT_LEARNED:
+            latin = re.compile(rf"(?<![a-z])(?:{'|'.join(rows['en'])})(?![a-z])")
+            halves.append((group, latin, re.compile("|".join([*rows["zh"], *rows["ja"]]), re.IGNORECASE)))
+    return halves
+
+
 def normal_text(subject: str, text: str) -> str:
     """Return what the classifier reads: subject without prefixes, head and tail of the text, NFKC, lower case."""
     if len(text) > HEAD + TAIL:
@@ -46,13 +58,15 @@ def normal_text(subject: str, text: str) -> str:
 def cue_features(text: str) -> list[str]:
     """Return the cue groups that a normal text touches, `group+` where two or more distinct cues do."""
     found = []
-    for group, pattern in cue_patterns().items():
-        if group in NOT_LEARNED:
-            continue
+    latin = _LATIN.search(text) is not None
+    for group, western, eastern in _halves():
         hits: set[str] = set()
-        for count, match in enumerate(pattern.finditer(text)):
-            hits.add(match[0])
-            if len(hits) >= 2 or count >= 20:
+        for pattern in (western, eastern) if latin else (eastern,):
+            for count, match in enumerate(pattern.finditer(text)):
+                hits.add(match[0])
+                if len(hits) >= 2 or count >= 20:
+                    break
+            if len(hits) >= 2:
                 break
         if hits:
             found.append(f"cue:{group}")

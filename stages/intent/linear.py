@@ -14,7 +14,7 @@ from stages.intent.features import cue_features, ngram_features
 
 
 class LinearModel(NamedTuple):
-    """Weights by feature: eight int8 per n-gram (idf included) in one flat array, floats per cue."""
+    """Weights by feature: one int8 column per label over the n-grams (idf included), floats per cue."""
 
     method: str
     labels: list[str]
@@ -23,14 +23,15 @@ class LinearModel(NamedTuple):
     bias: list[float]
     cues: dict[str, list[float]]
     places: dict[str, int]
-    idf: list[float]
-    weights: array[int]
+    squares: list[float]
+    columns: list[array[int]]
 
 
 @cache
 def load_model() -> LinearModel:
     """Return the model of the package (eval/intent/train.py writes it)."""
     raw = json.loads(files(__package__).joinpath("packs/linear.json").read_text(encoding="utf-8"))
+    flat = array("b", base64.b64decode(raw["weights"]))
     return LinearModel(
         raw["method"],
         raw["labels"],
@@ -39,24 +40,18 @@ def load_model() -> LinearModel:
         raw["bias"],
         raw["cues"],
         {gram: index for index, gram in enumerate(raw["grams"])},
-        raw["idf"],
-        array("b", base64.b64decode(raw["weights"])),
+        [idf * idf for idf in raw["idf"]],
+        [flat[place :: len(raw["labels"])] for place in range(len(raw["labels"]))],
     )
 
 
 def chances(text: str) -> list[float]:
     """Return one probability per label of `load_model().labels` for a normal text."""
     model = load_model()
-    size = len(model.labels)
     places = model.places
-    idf, weights = model.idf, model.weights
     hits = sorted(places[gram] for gram in ngram_features(text) if gram in places)
-    sums = [0] * size
-    length = 0.0
-    for place in hits:
-        length += idf[place] * idf[place]
-        base = place * size
-        sums = [total + weight for total, weight in zip(sums, weights[base : base + size], strict=True)]
+    length = math.fsum(map(model.squares.__getitem__, hits))
+    sums = [sum(map(column.__getitem__, hits)) for column in model.columns]
     factor = model.scale / (math.sqrt(length) or 1.0)
     scores = [bias + total * factor for bias, total in zip(model.bias, sums, strict=True)]
     for cue in cue_features(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import timedelta
+from itertools import pairwise
 
 from models.base import content_hash, digest, pack, parse_time, utc_key
 from models.message import Decoded, Dequoted
@@ -100,5 +101,5 @@ def _sample(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text[:500]).casefold()
     words = set(_WORD.findall(folded))
     characters = _CJK.findall(folded)
-    words.update(a + b for a, b in zip(characters, characters[1:], strict=False))
+    words.update(a + b for a, b in pairwise(characters))
     return sorted(words)[:_MAX_TOKENS]

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ COMMAND = (sys.executable, "-m", "flows.cli")
 CLEAN, LOOK, LATER, USAGE, BUSY = 0, 1, 2, 64, 75
 OUTCOMES = ("written", "unchanged", "duplicate", "quarantined", "pending")
 CONFIG: dict[str, Any] = {"company_domains": ["us.example"], "pipeline": {"processes": 1}}
+WITHOUT_ROOT = (
+    sys.executable,
+    "-c",
+    "import ctypes, os, sys; prctl = ctypes.CDLL(None, use_errno=True).prctl\n"
+    "if os.geteuid() == 0 and (prctl(24, 1, 0, 0, 0) or prctl(24, 2, 0, 0, 0)): sys.exit('rights cannot be dropped')\n"
+    "os.execv(sys.argv[1], sys.argv[1:])",
+)
+"""Put before a command, it takes root's right to read and write what the file rights forbid (CAP_DAC_OVERRIDE and
+CAP_DAC_READ_SEARCH leave the bounding set): tests that run as root see what a user sees."""
 HUNG = 300.0
 """Seconds after which a test gives up on a command that does not end; nothing is asserted on it."""
 
@@ -28,8 +38,13 @@ HUNG = 300.0
 class Ended:
     """A command that ended: exit code, standard output and standard error."""
 
-    def __init__(self, arguments: Sequence[str], code: int, out: str, err: str) -> None:
-        self.arguments, self.code, self.out, self.err = arguments, code, out, err
+    def __init__(self, command: object, code: int, out: str, err: str) -> None:
+        self.command, self.code, self.out, self.err = command, code, out, err
+
+    @property
+    def all(self) -> str:
+        """Both outputs with runs of space as one space."""
+        return " ".join(f"{self.out} {self.err}".split())
 
     @property
     def json(self) -> Any:
@@ -37,7 +52,7 @@ class Ended:
 
     def __repr__(self) -> str:
         told = f"exit {self.code}\n--- out\n{self.out[-3000:]}\n--- err\n{self.err[-3000:]}"
-        return f"atlas-extract {' '.join(self.arguments)}: {told}"
+        return f"{self.command}: {told}"
 
 
 class Product:
@@ -45,7 +60,7 @@ class Product:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.state = folder / "state"
+        self.state = folder / "state"  # a test may move it, and then says so in the configuration
         self.environment: dict[str, str] = {}
         self.prefix: tuple[str, ...] = ()
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,6 +83,7 @@ class Product:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            encoding="utf-8",
             cwd=self.folder,
             env=self._environment(environment),
             start_new_session=True,
@@ -80,7 +96,7 @@ class Product:
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, 9)
             out, err = running.communicate()
-        ended = Ended(list(map(str, running.args[3:])), running.returncode, out, err)  # type: ignore[index]
+        ended = Ended(running.args, running.returncode, out, err)
         assert code is None or ended.code == code, ended
         assert "Traceback (most recent call last)" not in ended.err, ended
         return ended
@@ -157,6 +173,15 @@ def json_files(state: Path) -> Iterator[tuple[str, Path]]:
     for kind, pattern in (("candidate", "customers/UNCLASSIFIED-*.json"), ("report", "runs/*.json")):
         yield from ((kind, path) for path in sorted(state.glob(pattern)))
     yield from (("merges", path) for path in state.glob("people/_to_merge.json"))
+
+
+def wait_for_mail(product: Product, running: subprocess.Popen[str]) -> None:
+    """Return as soon as a started run has stored its first message; it is in the middle of its work then."""
+    while running.poll() is None:
+        if any((product.state / "raw").glob("*/*.zst")):
+            return
+        time.sleep(0.002)
+    raise AssertionError(product.finish(running))
 
 
 def assert_equal_trees(expected: Mapping[str, str], found: Mapping[str, str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import string
 import threading
-from pathlib import Path
 
 import pytest
 from actors import Actor, start_together
@@ -29,7 +28,6 @@ from storage.ledger import (
     get_meta,
     last_change,
     next_change,
-    open_ledger,
     set_meta,
     upsert,
 )
@@ -773,40 +771,7 @@ def test_the_heartbeat_of_a_holder_that_lost_the_mailbox_changes_nothing(databas
     assert lease_row(ledger) == (9, "run-2", 5.0)
 
 
-# ---- a database that cannot be used -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("no url at all", "not a database URL"),
-        ("mysql://host/db", "a mysql database cannot be the ledger"),
-        ("postgresql+nodriver://host/db", "cannot be used"),
-        ("postgresql+pg8000://me:secret@127.0.0.1:1/db", "cannot be opened"),
-        ("sqlite:////no/such/folder/ledger.db", "cannot be opened"),
-    ],
-)
-def test_a_ledger_url_that_leads_nowhere_is_a_usage_error_without_the_password(
-    state: Path, url: str, said: str
-) -> None:
-    with pytest.raises(UsageError, match=said) as refused:
-        open_ledger(state, url, TENANT)
-    assert refused.value.remedy
-    assert "secret" not in refused.value.detail
-
-
-def test_a_file_that_is_no_database_is_a_usage_error_and_stays_as_it_is(state: Path) -> None:
-    (state / "ledger.db").write_bytes(b"not a database, but somebody's notes " * 50)
-    with pytest.raises(UsageError, match="cannot be opened: ledger: file is not a database"):
-        open_ledger(state, None, TENANT)
-    assert (state / "ledger.db").read_bytes().startswith(b"not a database")
-
-
-def test_a_state_folder_may_have_any_name(tmp_path: Path) -> None:
-    folder = tmp_path / "what? 100% #1 &ü=é+x"
-    folder.mkdir()
-    open_ledger(folder, None, TENANT).close()
-    assert [path.name for path in folder.iterdir()] == ["ledger.db"]
+# ---- workers ----------------------------------------------------------------------------------------
 
 
 def test_a_worker_joins_the_ledger_of_a_run_without_the_owner_check(database: Database, ledger: Ledger) -> None:

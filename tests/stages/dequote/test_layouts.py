@@ -103,7 +103,7 @@ def test_wrapped_recipients_belong_to_the_header() -> None:
 def test_a_signature_is_told_from_a_contact_that_is_passed_on() -> None:
     block = "\n\n{name}\nTern Yard\nPhone: 020 5550 0183"
     own = "The plan is ready." + block.format(name="Rosa Lind")
-    other = "Ask our surveyor:" + block.format(name="Ines Roth")
+    other = "Ask our surveyor:" + block.format(name="Inga Roth")
     assert run(own, ROSA).clean == "The plan is ready."
     assert run(other, ROSA).clean == other
 
@@ -114,7 +114,7 @@ def test_name_and_company_without_any_number_are_a_signature() -> None:
 
 def test_the_bare_name_of_the_sender_is_a_signoff() -> None:
     assert run("The plan is ready.\n\nRosa", ROSA).clean == "The plan is ready."
-    assert run("The plan is ready.\n\nInes", ROSA).clean == "The plan is ready.\n\nInes"
+    assert run("The plan is ready.\n\nInga", ROSA).clean == "The plan is ready.\n\nInga"
 
 
 def test_policies_keep_what_they_name() -> None:

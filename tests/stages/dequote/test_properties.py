@@ -70,6 +70,7 @@ def test_segments_cover_the_text_and_clean_is_a_subsequence(
         "From:\n" * 20_000,
         "From: a@b.example\nTo: x\n" * 5_000,
         "From: a@b.example\nTo: " + "x <x@y.example>,\n" * 10_000,
+        "Ivo Brandt wrote:\n> a\n" * 10_000,
         "-" * 200_000,
         ("-" * 500 + "\n") * 200,
         "this e-mail this message " * 8_000,
