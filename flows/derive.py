@@ -29,7 +29,7 @@ _DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
     "entities": msgspec.msgpack.Decoder(Entities),
     "intent": msgspec.msgpack.Decoder(Intent),
 }
-_KEPT = 1000  # records of each stage that are kept in memory between batches
+_KEPT = 2000  # records of each stage that are kept in memory between batches
 
 
 class Deriver:
@@ -87,6 +87,11 @@ class Deriver:
             lambda raw: intent.input_of(messages[raw], cuts[raw].clean),
             lambda raw, given: intent.classify_intent(given, policy),
         )
+
+    def prefetch(self, raws: Sequence[str]) -> None:
+        """Bring all records of some messages into memory, so that single look-ups cost nothing."""
+        self.entities(raws)
+        self.intents(raws)
 
     def _both(self, raws: Iterable[str]) -> tuple[dict[str, Decoded], dict[str, Dequoted]]:
         cuts = self.dequoted(raws)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 import stages
 from flows.derive import Deriver
@@ -58,6 +58,7 @@ def settle_threads(deriver: Deriver, threads: Iterable[int]) -> tuple[list[int],
     """
     snapshot = _read(deriver, sorted(threads))
     settled: dict[int, _Settled] = {}
+    deriver.prefetch([node.raw for nodes in snapshot.nodes.values() for node in nodes])
     for surrogate, nodes in snapshot.nodes.items():
         done = _settle_one(deriver, nodes, snapshot)
         if done is not None:
@@ -315,8 +316,11 @@ def _store_records(connection: Connection, valid: Sequence[int], settled: dict[i
     _choose_locations(connection, records)
     upsert(connection, schema.record, records)
     upsert(connection, schema.sighting, sightings)
-    for raw, key in sorted(owners.items()):
-        connection.execute(update(schema.node).where(schema.node.c.raw == raw).values(record=key))
+    if owners:
+        connection.execute(
+            update(schema.node).where(schema.node.c.raw == bindparam("copy")).values(record=bindparam("of")),
+            [{"copy": raw, "of": key} for raw, key in sorted(owners.items())],
+        )
 
 
 def _choose_locations(connection: Connection, records: list[dict[str, object]]) -> None:

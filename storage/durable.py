@@ -35,12 +35,22 @@ def make_folder(path: Path) -> None:
 def make_private(path: Path) -> None:
     """Create an empty file that only the user may read, or take other people's rights from an existing one.
 
+    An existing file is not opened: closing it would drop the locks that this process holds on it through
+    SQLite (POSIX locks end with the first descriptor that is closed; "How to corrupt an SQLite database" §2.2).
     Raises OSError where the folder or the file is somebody else's.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, FILE_MODE)
     try:
-        if os.fstat(descriptor).st_mode & 0o777 != FILE_MODE:
-            os.fchmod(descriptor, FILE_MODE)
+        if path.stat().st_mode & 0o777 != FILE_MODE:
+            path.chmod(FILE_MODE)
+        return
+    except FileNotFoundError:
+        pass
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    except FileExistsError:
+        return  # another process was faster, and makes it as private
+    try:
+        os.fchmod(descriptor, FILE_MODE)
     finally:
         os.close(descriptor)
 

@@ -51,7 +51,10 @@ def codec_of(label: str | None) -> str | None:
             info = codecs.lookup(form)
         except (LookupError, ValueError):
             continue
-        usable = getattr(info, "_is_text_encoding", True) and info.name.replace("-", "_") not in pack["odd"]["codecs"]
+        usable = (
+            getattr(info, "_is_text_encoding", True)
+            and info.name.replace("-", "_") not in pack["odd"]["codecs"]
+        )
         return info.name if usable else None
     return None
 

@@ -70,7 +70,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             rf"(?<![A-Za-z])(?:{alternatives(pack['prefix'])})?(?P<gap>[ \u00a0]{{0,2}})(?P<sign>[-−+]?)\Z"
         ),
         "multiplier": re.compile(rf"[ \u00a0-]?(?P<unit>{alternatives(pack['multiplier'])})", re.IGNORECASE),
-        "suffix": re.compile(rf"[ \u00a0-]{{0,2}}(?P<unit>{alternatives(pack['suffix'])})", re.IGNORECASE),
+        "suffix": re.compile(
+            rf"[多余餘来來]?[ \u00a0-]{{0,2}}(?P<unit>{alternatives(pack['suffix'])})", re.IGNORECASE
+        ),
         "approx_before": re.compile(
             rf"(?:{'|'.join(map(re.escape, words['approx_before']))})[ :：为是]?\Z", re.IGNORECASE
         ),
@@ -97,7 +99,7 @@ def find_amounts(text: str, language: str | None, home_currency: str) -> list[Am
     for match in _NUMBER.finditer(text):
         start, end = match.span()
         after, before = (
-            text[end : end + 2].lstrip(_SPACE + "-"),
+            text[end : end + 3].lstrip(_SPACE + "-多余餘来來"),
             text[max(0, start - 3) : start].rstrip(_SPACE + "-−+"),
         )
         marked = match["words"] is not None or after[:1].lower() in heads or before[-1:] in tails
@@ -167,6 +169,13 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
     if figure.currency == "EUR" and re.fullmatch(r"\d{1,3}\.\d{3}", raw) and not figure.scaled:
         figure.value *= 1000  # €52.000 is how the continent groups
     suffix = patterns["suffix"].match(text, figure.end)
+    sign = suffix is not None and suffix["unit"] in ("$", "£", "€")
+    if (
+        suffix is not None
+        and sign
+        and (figure.currency or text[suffix.end() : suffix.end() + 2].strip()[:1].isdigit())
+    ):
+        suffix = None  # the sign belongs to the next number
     if suffix and not (suffix["unit"] == "块" and raw in ("一", "两", "几")):  # 一块 is "together"
         unit_word = suffix["unit"].lower()
         named = pack["suffix"].get(unit_word) or pack["suffix"].get(suffix["unit"])
