@@ -48,13 +48,14 @@ LATER = {"timezone", "pipeline.quarantine_limit", "folders", "accounts", "intent
 _CLI_HEAD = """\
 # The command line
 
-Made by `make docs` from `atlas-extract --help`; do not edit by hand.
+Made by `docs/build.py` from `atlas-extract --help`; do not edit by hand.
 
 Without a command `atlas-extract` runs the pipeline over the sources; each command below only reads the state
 folder, except `quarantine retry` and `quarantine dismiss`. `--state` and `--config` may stand before or after
 the command. A message (`MSG`) is named by its msg_id (with or without angle brackets), the start of its raw hash
 (8 digits or more), its file, or its uid, which for an archive is the path inside the source
-(`INBOX/029-complaint.eml`). A thread is named by its id, an earlier id too, or by any message in it.
+(`INBOX/029-complaint.eml`; in an mbox, a hash). A thread is named by its id, an earlier id too, or by any message
+in it.
 
 ## Exit codes
 
@@ -87,7 +88,7 @@ echo '{"id": 1, "kind": "text", "input": "Fine.\\n\\nOn 2 Mar 2026, Ann wrote:\\
 _CONFIG_HEAD = """\
 # Configuration
 
-Made by `make docs` from `models/config.py`; do not edit by hand.
+Made by `docs/build.py` from `models/config.py`; do not edit by hand.
 
 No configuration is needed to try it. The file is `atlas.toml`: the one given with `--config`, else `./atlas.toml`,
 else the user's own (`~/.config/atlas-extract/atlas.toml`, on macOS
@@ -274,7 +275,7 @@ def main() -> int:
         else:
             path.write_text(text, encoding="utf-8")
     for name in stale:
-        print(f"docs/{name} is stale: run `make docs`", file=sys.stderr)
+        print(f"docs/{name} is stale: run `python docs/build.py`", file=sys.stderr)
     return 1 if stale else 0
 
 

@@ -6,9 +6,9 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 EXIT_USAGE = 64
 EXIT_BUSY = 75
@@ -28,8 +28,34 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
 
+    def refuse_unknown(self, arguments: Sequence[str]) -> None:
+        """Name an unknown option before the command; argparse would take its value for the command's name."""
+        import difflib
 
-def build_parser() -> argparse.ArgumentParser:
+        for word in arguments:
+            if word == "--" or word in self._commands():
+                return
+            if not word.startswith("-"):
+                continue
+            if word.startswith("--") and (name := word.partition("=")[0]) not in self._option_string_actions:
+                near = difflib.get_close_matches(name, self._option_string_actions, n=1)
+                self.error(f"unknown option {name}" + (f"; did you mean {near[0]}?" if near else ""))
+
+    def _commands(self) -> Collection[str]:
+        groups = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        return next((group.choices for group in groups), {})
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if (
+            isinstance(action, argparse._SubParsersAction)
+            and value not in action.choices
+            and os.path.exists(value)
+        ):
+            self.error(f"{value} is no command; to read it as mail: {self.prog} --source {value}")
+        super()._check_value(action, value)
+
+
+def build_parser() -> _Parser:
     """Return the parser of the whole command."""
     parser = _Parser(
         prog="atlas-extract",
@@ -133,7 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return EXIT_USAGE
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    parser.refuse_unknown(given)
+    options = parser.parse_args(given)
     for name in ("state", "config", "json"):
         if not hasattr(options, name):
             setattr(options, name, None)

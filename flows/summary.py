@@ -28,6 +28,8 @@ def balance_sheet(report: Report) -> str:
         lines.append(f"  unreadable: {one.path}: {one.reason}")
     if len(report.unreadable) > 10:
         lines.append(f"  … and {len(report.unreadable) - 10} more unreadable (see the report)")
+    if not report.seen and not report.unreadable and not report.stopped:
+        lines.append("  no mail was found: check --source, --since and --until")
     if report.stopped:
         lines.append(f"  stopped: {report.stopped}")
         lines.append("  nothing is lost: run the same command again to go on")

@@ -99,7 +99,7 @@ class Repair(Record):
 
 
 class Share(Record):
-    """Share (0-1, of letters) of one language in the text."""
+    """Share (0-1) of one language in the text, of words; a CJK character counts as about half a word."""
 
     language: str
     share: float

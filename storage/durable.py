@@ -55,6 +55,18 @@ def make_private(path: Path) -> None:
         os.close(descriptor)
 
 
+def open_lock(path: Path) -> int:
+    """Return a descriptor of a lock file (for `flock`), made when missing, for the user alone."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+    try:
+        if os.fstat(descriptor).st_mode & 0o777 != FILE_MODE:
+            os.fchmod(descriptor, FILE_MODE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def write_temps(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, Path]]:
     """Write each `(path, data)` to a temporary file beside its path, all durable on return.
 

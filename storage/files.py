@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, or_, select
 
 from models.errors import Transient
 from storage.blobs import compress, decompress
-from storage.durable import TEMP_MARK, move_all, sync_folder, write_temps
+from storage.durable import TEMP_MARK, move_all, open_lock, sync_folder, write_temps
 from storage.faults import passing
 from storage.ledger import Ledger, chunks, next_change, upsert
 from storage.schema import published, wanted
@@ -114,7 +114,7 @@ class Publisher:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        descriptor = os.open(self.state / ".publish.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = open_lock(self.state / ".publish.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

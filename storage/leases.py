@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import select, update
 
 from models.errors import MailboxBusy
-from storage.durable import make_folder
+from storage.durable import make_folder, open_lock
 from storage.ledger import Ledger, upsert
 from storage.names import safe_name
 from storage.schema import lease
@@ -61,7 +61,7 @@ def take_lease(state: Path, ledger: Ledger, account: str, run_id: str) -> Lease:
     """Return the lease of a mailbox. Raises MailboxBusy, saying who holds it."""
     folder = state / "locks"
     make_folder(folder)
-    descriptor = os.open(folder / f"{safe_name(account)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_lock(folder / f"{safe_name(account)}.lock")
     host = socket.gethostname()
     try:
         try:

@@ -16,7 +16,7 @@ from models.config import Settings, StoredSettings
 from models.curated import Curated
 from models.errors import UsageError
 from models.report import Report
-from storage.durable import make_folder, write_durable
+from storage.durable import make_folder, open_lock, write_durable
 from storage.ledger import Ledger
 from storage.schema import inflight, run
 
@@ -27,7 +27,7 @@ class RunLock:
     def __init__(self, state: Path, run_id: str) -> None:
         make_folder(state / "locks")
         self._path = state / "locks" / f"run-{run_id}.lock"
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._descriptor = open_lock(self._path)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:

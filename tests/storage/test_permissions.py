@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from actors import Actor
 from sqlalchemy import select
 
 from models.config import Settings
@@ -17,7 +18,7 @@ from storage import schema
 from storage.durable import make_folder, make_private, write_durable
 from storage.files import WantedFile, want
 from storage.leases import take_lease
-from storage.ledger import next_change
+from storage.ledger import last_change, next_change, open_ledger
 from storage.runs import RunLock, begin_run, finish_run
 from storage.workspace import open_workspace
 
@@ -60,6 +61,21 @@ def test_a_file_that_was_open_to_others_is_closed_to_them(tmp_path: Path) -> Non
     make_private(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_bytes() == b"kept"
+
+
+def test_closing_a_ledger_to_others_does_not_drop_the_locks_of_an_open_connection(state: Path) -> None:
+    ledger = open_ledger(state, None, "acme")
+    with ledger.read() as reader:
+        last_change(reader)
+        make_private(state / "ledger.db")
+        with Actor("open_once", state, None) as other:
+            other.until_ready()
+            other.go()
+            assert other.wait() == 0
+        # had it thought that nobody else is there, it would have removed the log under our feet
+        assert (state / "ledger.db-wal").exists()
+    ledger.close()
+    assert not (state / "ledger.db-wal").exists()
 
 
 def test_a_folder_that_is_there_keeps_the_rights_that_its_user_gave(tmp_path: Path) -> None:
