@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench convergence lock clean distclean
+.PHONY: help setup demo test check format convergence convergence-short lock clean distclean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -55,12 +55,11 @@ format: setup ## format the code and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## the benchmark, beside its peers (installs them into .venv)
-	@$(PIP) install --quiet --editable '.[peers]'
-	@$(BIN)/python -m eval.bench $(ARGS)
-
-convergence: setup ## the long convergence run: kills, restarts, two processes (many minutes)
+convergence: setup ## the long convergence run: orders, splits, kills, two processes (an hour or so)
 	@$(BIN)/python -m eval.convergence --long $(ARGS)
+
+convergence-short: setup ## the same in about five minutes, as CI runs it
+	@$(BIN)/python -m eval.convergence --short $(ARGS)
 
 # Pins stay as they are unless asked: make lock ARGS=--upgrade
 lock: $(BIN)/python ## write requirements.lock anew from pyproject.toml

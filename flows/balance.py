@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from models.report import FolderCounts, Report
-from storage.ledger import chunks
-from storage.schema import location, node, quarantine, record, wanted, work
+from storage.files import differences
+from storage.ledger import chunks, last_change
+from storage.schema import location, node, published, quarantine, record, wanted, work
 
 
-def count_outcomes(connection: Connection, report: Report, listed: Iterable[int], first_change: int) -> None:
+class Before(NamedTuple):
+    """Where the files stood when a run began: the ledger's counter of changes, and what was still to be made."""
+
+    change: int
+    unmade: frozenset[str]
+
+
+def look_before(connection: Connection) -> Before:
+    return Before(last_change(connection), frozenset(differences(connection)[0]))
+
+
+def count_outcomes(connection: Connection, report: Report, listed: Iterable[int], before: Before) -> None:
     """Count each listed location by where its message stands now, and what else was rewritten.
 
     Quarantined: its bytes are held. Duplicate: another place, or another copy, stands for the message.
-    Written: its file changed after `first_change` (counter of the ledger). Pending: not finished.
+    Written: its file was made or changed since `before`. Pending: not finished; of a run that came to its end
+    only what has no record yet (the rest is in the hands of another process).
     """
     ids = sorted(set(listed))
     owned: set[str] = set()
@@ -29,7 +43,9 @@ def count_outcomes(connection: Connection, report: Report, listed: Iterable[int]
                 quarantine.c.dismissed,
                 record.c.key,
                 record.c.location,
+                wanted.c.path,
                 wanted.c.change,
+                (published.c.digest == wanted.c.digest).label("made"),
                 work.c.status,
             )
             .select_from(
@@ -38,11 +54,12 @@ def count_outcomes(connection: Connection, report: Report, listed: Iterable[int]
                 .outerjoin(node, node.c.raw == location.c.raw)
                 .outerjoin(record, record.c.key == node.c.record)
                 .outerjoin(wanted, wanted.c.path == record.c.path)
+                .outerjoin(published, published.c.path == wanted.c.path)
             )
             .where(location.c.id.in_(part))
         )
         for row in connection.execute(query):
-            outcome = _outcome(row, first_change)
+            outcome = _outcome(row, before, stopped=report.stopped is not None)
             report.seen += 1
             setattr(report, outcome, getattr(report, outcome) + 1)
             counts = report.accounts.setdefault(row.account, {}).setdefault(row.folder, FolderCounts())
@@ -51,21 +68,23 @@ def count_outcomes(connection: Connection, report: Report, listed: Iterable[int]
             if outcome == "quarantined":
                 report.quarantine_kinds[row.kind] = report.quarantine_kinds.get(row.kind, 0) + 1
                 report.dismissed += 1 if row.dismissed else 0
-            if outcome == "written":
+            if row.location == row.id and row.change is not None and row.change > before.change:
                 owned.add(row.key)
     changed = (
         select(func.count())
         .select_from(record.join(wanted, wanted.c.path == record.c.path))
-        .where(wanted.c.change > first_change)
+        .where(wanted.c.change > before.change)
     )
     report.rewritten = connection.execute(changed).scalar_one() - len(owned)
 
 
-def _outcome(row, first_change: int) -> str:  # type: ignore[no-untyped-def]
+def _outcome(row, before: Before, *, stopped: bool) -> str:  # type: ignore[no-untyped-def]
     if row.kind is not None and row.status in ("held", "refresh"):
         return "quarantined"
     if row.key is None or row.change is None:
         return "pending"
     if row.location != row.id:
         return "duplicate"
-    return "written" if row.change > first_change else "unchanged"
+    if stopped and (row.status == "pending" or not row.made):
+        return "pending"
+    return "written" if row.change > before.change or row.path in before.unmade else "unchanged"

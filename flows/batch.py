@@ -58,7 +58,7 @@ def run_batch(stage: str, ref: BatchRef, note: Note | None = None) -> BatchOut:
     deriver.cached.clear()
     deriver.note = note or (lambda raw: None)
     began = time.process_time()
-    with _transient_disk():
+    with transient_disk():
         out = _STAGES[stage](deriver, ref)
         if deriver.failures:
             _quarantine(deriver, ref)
@@ -76,12 +76,14 @@ def _deriver(run: RunRef) -> Deriver:
 
 
 @contextmanager
-def _transient_disk() -> Iterator[None]:
+def transient_disk() -> Iterator[None]:
+    """Tell what the disk says (full, no rights) as Transient."""
     try:
         yield
     except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
         raise Transient(
-            f"the state folder gave up: {error.strerror or error}",
+            f"the state folder gave up: {error.strerror or error}{where}",
             remedy="free space or correct the rights, then run again: nothing is lost",
         ) from error
 

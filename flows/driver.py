@@ -18,15 +18,15 @@ from typing import Any, Protocol
 import msgspec
 from sqlalchemy import func, select
 
-from flows.balance import count_outcomes
-from flows.batch import FetchKey, batch_ref, is_whole, run_batch
+from flows.balance import Before, count_outcomes, look_before
+from flows.batch import FetchKey, batch_ref, is_whole, run_batch, transient_disk
 from flows.derive import Deriver
 from flows.listing import KnownInLedger, outside
 from flows.request import RunRequest
 from flows.settle import settle_people
 from models.base import parse_time
 from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
-from models.errors import AtlasError, Defect, Transient
+from models.errors import AtlasError, Defect, MailboxBusy, Transient
 from models.report import Report, ThreadCounts
 from models.thread import GUESSES
 from stages.fetch import open_source
@@ -35,7 +35,7 @@ from stages.fetch.source import Item
 from stages.thread import withdraw
 from storage import quarantine, schema, work
 from storage.leases import Lease, take_lease
-from storage.ledger import chunks, last_change
+from storage.ledger import chunks
 from storage.runs import RunLock, begin_run, dead_runs, finish_run
 from storage.thread_index import LedgerThreadIndex, unsettled
 from storage.workspace import Workspace
@@ -43,6 +43,7 @@ from storage.workspace import Workspace
 MESSAGE_STAGES = ("decode", "dequote", "thread", "entities", "intent")
 _WAVE = 25  # batches between two settlings
 _THREADS_PER_BATCH = 100
+_IDLE_ROUNDS = 5
 _ALONE = 3  # runs that died with only this message in flight: it is to blame
 
 
@@ -114,38 +115,41 @@ class Run:
 
     def execute(self) -> Report:
         began = time.monotonic()
-        workspace = self.workspace
-        lock = RunLock(workspace.state, self.run_id)
-        leases: list[Lease] = []
-        try:
-            for account in sorted(self.request.sources):
-                leases.append(take_lease(workspace.state, workspace.ledger, account, self.run_id))
-            with workspace.ledger.read() as connection:
-                first_change = last_change(connection)
+        before: Before | None = None
+        with contextlib.ExitStack() as held:
+            held.callback(self.executor.stop)
             try:
-                begin_run(
-                    workspace.ledger,
-                    self.run_id,
-                    self.report.started_at,
-                    workspace.settings,
-                    workspace.curated,
-                    workspace.sources,
-                )
-                with _signals(self):
-                    self._pipeline()
+                with transient_disk():
+                    before = self._begin(held)
+                    with _signals(self):
+                        self._pipeline()
             except Stopped:
                 pass
+            except MailboxBusy:
+                raise
             except AtlasError as error:
-                self.report.stopped = f"{error.detail} ({error.remedy})" if error.remedy else error.detail
+                self.report.stopped = error.sentence
                 self.report.defect = isinstance(error, Defect)
-            self._balance(first_change, began)
-        finally:
-            self.executor.stop()
-            for lease in leases:
-                with contextlib.suppress(AtlasError):
-                    lease.release()
-            lock.release()
+            self._balance(before, began)
         return self.report
+
+    def _begin(self, held: contextlib.ExitStack) -> Before:
+        """Take what the run needs for itself, to be given back by `held`; returns where the files stand."""
+        workspace = self.workspace
+        held.callback(RunLock(workspace.state, self.run_id).release)
+        for account in sorted(self.request.sources):
+            held.callback(_give_back, take_lease(workspace.state, workspace.ledger, account, self.run_id))
+        with workspace.ledger.read() as connection:
+            before = look_before(connection)
+        begin_run(
+            workspace.ledger,
+            self.run_id,
+            self.report.started_at,
+            workspace.settings,
+            workspace.curated,
+            workspace.sources,
+        )
+        return before
 
     # ---- the pipeline -------------------------------------------------------------------------------
 
@@ -283,13 +287,26 @@ class Run:
         self.progress.finished(len(raws), len(raws) - len(keys))
 
     def _settle(self, lanes: ThreadPoolExecutor) -> None:
-        """Settle and publish every thread that changed, until none is left."""
+        """Settle and publish every thread that changed, until none is left.
+
+        A thread may need several rounds: another process changed it meanwhile, or it lost a member to
+        quarantine. Rounds that change nothing at all are a defect, not a reason to go on for ever.
+        """
         self.progress.phase("normalize")
+        before: list[tuple[int, int]] = []
+        idle = 0
         while True:
             with self.workspace.ledger.read() as connection:
-                threads = unsettled(connection)
-            if not threads:
+                revisions = unsettled(connection)
+            if not revisions:
                 return
+            idle = idle + 1 if revisions == before else 0
+            if idle == _IDLE_ROUNDS:
+                raise Defect(
+                    f"{len(revisions)} threads cannot be settled", stage="normalize", remedy="report this bug"
+                )
+            before = revisions
+            threads = [surrogate for surrogate, _ in revisions]
             running = set()
             for part in chunks([str(surrogate) for surrogate in threads], _THREADS_PER_BATCH):
                 self._check()
@@ -334,16 +351,17 @@ class Run:
 
     # ---- the balance --------------------------------------------------------------------------------
 
-    def _balance(self, first_change: int, began: float) -> None:
+    def _balance(self, before: Before | None, began: float) -> None:
         report, tally = self.report, self.tally
         report.cached = {stage: count for stage, count in sorted(tally.cached.items()) if count}
         report.stages = {stage: round(seconds, 3) for stage, seconds in sorted(tally.seconds.items())}
         report.stage_calls = {stage: count for stage, count in sorted(tally.calls.items()) if count}
         report.unreadable = sorted(tally.unreadable, key=lambda one: one.path)
         try:
-            with self.workspace.ledger.read() as connection:
-                count_outcomes(connection, report, self.listed, first_change)
-                report.threads = self._thread_counts(connection, report.started_at)
+            if before is not None:
+                with self.workspace.ledger.read() as connection:
+                    count_outcomes(connection, report, self.listed, before)
+                    report.threads = self._thread_counts(connection, report.started_at)
             report.seconds = round(time.monotonic() - began, 3)
             report.balance()
             finish_run(self.workspace.ledger, self.workspace.state, report)
@@ -368,6 +386,11 @@ class Run:
             rekeyed=renamed.get("rekeyed", 0),
             guessed_links=connection.execute(guessed).scalar_one(),
         )
+
+
+def _give_back(lease: Lease) -> None:
+    with contextlib.suppress(AtlasError):
+        lease.release()
 
 
 def hold_killed(workspace: Workspace, deriver: Deriver, run_id: str, failure: Quarantined) -> None:

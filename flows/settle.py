@@ -17,7 +17,7 @@ from models.message import Entities
 from models.report import CandidateFile
 from models.thread import GUESSES, Link, Node, SoftEdge, ThreadFile, ThreadMember
 from stages.entities.merge import Sighting, propose_merges
-from stages.entities.thread import relate_thread
+from stages.entities.thread import Member, relate_thread
 from stages.normalize import EmailParts, compose_email, render_email, render_record
 from stages.thread import Conversation, ThreadRecord, settle
 from storage import quarantine, schema
@@ -102,7 +102,12 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
     found, intents = deriver.entities(raws), deriver.intents(raws)
     if any(raw not in intents or raw not in found for raw in raws):
         return None
-    related = relate_thread([(record.key, found[record.best.raw]) for record in conversation.records])
+    related = relate_thread(
+        [
+            Member(entities=found[record.best.raw], text=dequoted[record.best.raw].clean)
+            for record in conversation.records
+        ]
+    )
     version = stages.extraction_version()
     emails = []
     for record, link, entities in zip(conversation.records, conversation.links, related, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from flows.progress import open_progress
 from flows.request import RunRequest, name_sources
 from flows.summary import balance_sheet
 from models.config import Settings, load_settings
-from models.errors import UsageError
+from models.errors import Transient, UsageError
 from models.report import Report
 
 
@@ -44,6 +44,8 @@ def start_run(options: argparse.Namespace) -> int:
         print(data.decode())
     elif not options.quiet:
         print(balance_sheet(report))
+    elif report.stopped:
+        print(f"atlas-extract: {report.stopped}", file=sys.stderr)
     return report.exit_code
 
 
@@ -72,6 +74,10 @@ def _day(text: str | None, option: str) -> date | None:
         raise UsageError(f"{option} {text} is not a day", remedy=f"write it as {option} 2026-01-31") from None
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _run(settings: Settings, request: RunRequest, *, quiet: bool) -> Report:
     from flows.direct import DirectExecutor
     from flows.driver import Run
@@ -80,7 +86,12 @@ def _run(settings: Settings, request: RunRequest, *, quiet: bool) -> Report:
 
     for account, path in sorted(request.sources.items()):
         open_source(path, account).close()  # a source that cannot be read stops the run before it begins
-    workspace = open_workspace(settings, request.sources)
+    try:
+        workspace = open_workspace(settings, request.sources)
+    except Transient as error:  # a full disk, or a ledger that somebody holds: nothing was begun
+        report = Report(run_id="not-begun", started_at=_now(), stopped=error.sentence)
+        report.balance()
+        return report
     progress = open_progress(quiet=quiet)
     try:
         return Run(workspace, request, DirectExecutor(workspace), progress).execute()

@@ -203,12 +203,12 @@ def load_settings(explicit: str | None = None, **overrides: Any) -> Settings:
 
 
 def _bad_value(error: ValidationError, where: str) -> UsageError:
-    first = error.errors()[0]
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a typo says most
     key = ".".join(str(part) for part in first["loc"])
     names = ["ATLAS_" + "__".join(str(part) for part in first["loc"][:end]).upper() for end in (None, 1)]
     where = next((f"environment variable {name}" for name in names if name in os.environ), where)
     if first["type"] == "extra_forbidden":
-        return _unknown(key, where)
+        return _unknown(key, where, [f"aliases.{name}" for name in AliasSection.model_fields])
     return UsageError(f"{where}: {key}: {first['msg']}", remedy=f"correct the value of `{key}` and run again")
 
 
@@ -262,7 +262,7 @@ def _refuse_unknown_environment() -> None:
         raise _unknown(key, f"environment variable {name}")
 
 
-def _unknown(key: str, where: str) -> UsageError:
-    near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.5)
+def _unknown(key: str, where: str, known: list[str] | None = None) -> UsageError:
+    near = difflib.get_close_matches(key, known or known_keys(), n=1, cutoff=0.5)
     hint = f"did you mean `{near[0]}`?" if near else "docs/configuration.md lists the known keys"
     return UsageError(f"{where}: unknown key `{key}`", remedy=hint)

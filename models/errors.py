@@ -24,6 +24,11 @@ class AtlasError(Exception):
         self.message = message
         self.remedy = remedy
 
+    @property
+    def sentence(self) -> str:
+        """What happened, and in brackets what to do."""
+        return f"{self.detail} ({self.remedy})" if self.remedy else self.detail
+
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.detail, self.stage, self.message, self.remedy))
 

@@ -64,12 +64,12 @@ class Report(Record):
         """Set `balanced` and `exit_code` from the counts (CONTRACTS §2)."""
         parts = self.written + self.unchanged + self.duplicate + self.quarantined + self.pending
         self.balanced = self.seen == parts
-        if not self.balanced or self.quarantined > self.dismissed or self.unreadable:
+        if not self.balanced or self.defect:
             self.exit_code = 1
-        if (self.stopped or self.pending) and self.balanced and not self.defect:
+        elif self.stopped or self.pending:
             self.exit_code = 2
-        elif self.defect:
-            self.exit_code = 1
+        else:
+            self.exit_code = 1 if self.quarantined > self.dismissed or self.unreadable else 0
 
 
 class QuarantineFile(Record):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import zstandard
 
 from models.base import content_hash
-from models.errors import Defect, Transient
+from models.errors import AtlasError, Defect, Transient
 from storage.durable import move_all, sync_folder, write_temps
 from storage.faults import passing
 
@@ -79,7 +79,7 @@ class LocalBlobs:
         try:
             packed = (self.root / blob_key(raw)).read_bytes()
         except FileNotFoundError:
-            raise _missing(raw, str(self.root)) from None
+            raise _missing(raw, str(self.root), gone=not self.root.exists()) from None
         return _verified(raw, packed)
 
     def exists(self, raw: str) -> bool:
@@ -111,7 +111,7 @@ class RemoteBlobs:
         try:
             packed = self.files.cat_file(f"{self.base}/{blob_key(raw)}")
         except FileNotFoundError:
-            raise _missing(raw, self.base) from None
+            raise _missing(raw, self.base, gone=not self.files.exists(self.base)) from None
         return _verified(raw, packed)
 
     def exists(self, raw: str) -> bool:
@@ -130,10 +130,13 @@ def open_blobs(state: Path, url: str | None) -> BlobStore:
     return RemoteBlobs(url)
 
 
-def _missing(raw: str, where: str) -> Transient:
-    return Transient(
-        f"the raw bytes of {raw} are not in the blob store at {where}",
-        remedy="restore the raw/ folder from a backup, or remove the state and fetch again",
+def _missing(raw: str, where: str, *, gone: bool) -> AtlasError:
+    """Return what a missing blob means: the whole store is away (try later), or this one message is lost."""
+    if gone:
+        return Transient(f"the blob store {where} is not there", remedy="bring it back, then run again")
+    return Defect(
+        f"the raw bytes of {raw} are missing from {where}",
+        remedy="restore raw/ from a backup and retry the message from quarantine",
     )
 
 

@@ -126,8 +126,9 @@ class Publisher:
         try:
             yield
         except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
             raise Transient(
-                f"publishing under {self.state} failed: {error.strerror} ({error.filename})",
+                f"publishing under {self.state} failed: {error.strerror}{where}",
                 stage="normalize",
                 remedy="free space or correct the rights, then run again: nothing is lost",
             ) from error

@@ -32,6 +32,7 @@ from storage.durable import make_private
 
 BUSY_SECONDS = 60
 CHUNK = 500  # bound parameters per statement stay under SQLite's limit
+_PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL})
 _LOCK_KEY = 7_305_731  # advisory lock that makes PostgreSQL's writers wait for each other as SQLite's do
 
 
@@ -73,7 +74,8 @@ class Ledger:
 def open_ledger(state: Path, url: str | None, tenant: str) -> Ledger:
     """Return the ledger of a state root, created when missing.
 
-    Raises UsageError where the database is another tenant's, of another version, or cannot be opened.
+    Raises UsageError where the database is another tenant's, of another version, or cannot be opened, and
+    Transient where the disk is full or another process does not let go of it.
     """
     ledger = connect_ledger(state, url)
     try:
@@ -82,6 +84,8 @@ def open_ledger(state: Path, url: str | None, tenant: str) -> Ledger:
             _check_owner(connection, tenant, state)
     except Transient as error:
         ledger.close()
+        if _may_pass(error.__cause__):
+            raise
         raise UsageError(
             f"the ledger {ledger.name} cannot be opened: {error.detail}",
             remedy="check the rights of the state folder and the free space, or ledger_url",
@@ -174,6 +178,12 @@ def _typed_errors() -> Iterator[None]:
         ) from error
     except PoolTimeout as error:
         raise Transient(f"ledger: {error}", remedy="set fewer pipeline.processes, then run again") from error
+
+
+def _may_pass(error: BaseException | None) -> bool:
+    """Return whether SQLite gave up for a reason that goes away by itself: locked, full disk, failed write."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DBAPIError) else 0
+    return code & 0xFF in _PASSING  # the low byte is the class of an extended code
 
 
 def _reason(error: DBAPIError) -> str:

@@ -136,9 +136,10 @@ class LedgerThreadIndex:
             )
 
 
-def unsettled(connection: Connection) -> list[int]:
-    """Return the surrogates of threads whose files do not show their last revision."""
-    return sorted(connection.scalars(select(thread.c.id).where(thread.c.revision != thread.c.settled)))
+def unsettled(connection: Connection) -> list[tuple[int, int]]:
+    """Return surrogate and revision of the threads whose files do not show their last revision."""
+    query = select(thread.c.id, thread.c.revision).where(thread.c.revision != thread.c.settled)
+    return sorted((surrogate, revision) for surrogate, revision in connection.execute(query))
 
 
 def rename_thread(connection: Connection, old: str, new: str, reason: str, at: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,7 @@ from pathlib import Path
 from models.batch import RunRef
 from models.config import Settings
 from models.curated import Curated
-from models.errors import UsageError
+from models.errors import Transient, UsageError
 from storage.blobs import BlobStore, open_blobs
 from storage.cache import RecordCache
 from storage.curated import read_curated
@@ -41,7 +42,8 @@ class Workspace:
 def open_workspace(settings: Settings, sources: dict[str, str] | None = None) -> Workspace:
     """Return the state root of the settings, created when missing.
 
-    Raises UsageError for a folder that cannot be written, another tenant's, or a broken curated file.
+    Raises UsageError for a folder that cannot be written, another tenant's, or a broken curated file, and
+    Transient for a full disk.
     """
     state = Path(settings.state).absolute()
     try:
@@ -50,6 +52,8 @@ def open_workspace(settings: Settings, sources: dict[str, str] | None = None) ->
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Transient(f"the state folder {state}: {error.strerror}", remedy="free space, then run again") from error
         raise UsageError(
             f"the state folder {state} cannot be written: {error.strerror}",
             remedy="check its rights, or name another one with --state",

@@ -22,7 +22,6 @@ class DecodePolicy(Record):
     max_header_chars: int = 100_000
     max_html_chars: int = 4_000_000
     body_html: bool = False
-    company_domains: list[str] = []
 
 
 def policy_of(settings: Settings, curated: Curated) -> DecodePolicy:
@@ -31,5 +30,4 @@ def policy_of(settings: Settings, curated: Curated) -> DecodePolicy:
         max_message_mb=settings.email.max_message_mb,
         max_attachments=settings.email.max_attachments,
         body_html=settings.output.body_html,
-        company_domains=sorted({domain.casefold() for domain in settings.company_domains}),
     )

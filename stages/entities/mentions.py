@@ -151,7 +151,7 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
     for spelling in sorted(known, key=lambda word: (-len(word), word)):
         owners = known[spelling]
         owner = owners[0] if len({row.email for row in owners}) == 1 else None
-        for start in _places(text, spelling):
+        for start in places(text, spelling):
             end = start + len(spelling)
             title = patterns["title"].match(text, end) if is_han(spelling[-1]) else None
             add(start, title.end() if title else end, owner)
@@ -178,7 +178,7 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
     return sorted(found, key=lambda person: person.start or 0)
 
 
-def _places(text: str, spelling: str) -> Iterator[int]:
+def places(text: str, spelling: str) -> Iterator[int]:
     """Return where a spelling stands as a name: Latin ones as whole words and not inside an address."""
     start = text.find(spelling)
     for _ in range(100):

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from stages.intent.features import cue_features, ngram_features
 
-
 _LANE = 24  # bits of one label's sum: 65,000 hits of at most 255 fit
 _MASK = (1 << _LANE) - 1
 

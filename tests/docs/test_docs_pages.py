@@ -254,7 +254,11 @@ def test_the_commands_of_a_readme_exist(name: str) -> None:
 def test_the_commands_named_in_a_text_exist(path: Path) -> None:
     """Also with its action: `atlas-extract thread join` is none while `thread` knows only `show`."""
     known = {f"{name} {choice}" for name, parser in parsers() for choice in first_words(parser)}
-    known |= {name for name, _ in parsers()}
+    for name, parser in parsers():
+        known |= {
+            name,
+            *(f"{name} {option}" for action in parser._actions for option in action.option_strings),
+        }
     text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
     for code in re.findall(r"`([^`\n]+)`", text):
         words = code.split()
@@ -262,7 +266,8 @@ def test_the_commands_named_in_a_text_exist(path: Path) -> None:
             assert re.search(rf"(?m)^{words[1]}:", read("Makefile")), code
         if words[0] == "atlas-extract" and len(words) > 1:
             assert " ".join(words[:2]) in known, code
-            if any(name.startswith(" ".join(words[:2]) + " ") for name in known) and len(words) > 2:
+            has_actions = any(name.startswith(" ".join(words[:2]) + " ") for name in known)
+            if has_actions and len(words) > 2 and not words[2].isupper():
                 assert " ".join(words[:3]) in known, code
 
 

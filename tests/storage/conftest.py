@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from databases import TENANT, Database, empty
 from postgres_server import NotInstalled, PostgresServer, running_server
-from sqlalchemy import create_engine, text
 
-from storage import schema
 from storage.ledger import Ledger, open_ledger
 
 SQLITE = "sqlite"
 POSTGRES = pytest.param("postgresql", marks=pytest.mark.postgres)
-TENANT = "acme"
-
-
-@dataclass(frozen=True)
-class Database:
-    """A state folder and the URL of its ledger (None: SQLite in the folder)."""
-
-    state: Path
-    url: str | None
-
-    def open(self, tenant: str = TENANT) -> Ledger:
-        return open_ledger(self.state, self.url, tenant)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +53,7 @@ def database(request: pytest.FixtureRequest, state: Path) -> Database:
     if request.param == SQLITE:
         return Database(state, None)
     url: str = request.getfixturevalue("shared_database")
-    _empty(url)
+    empty(url)
     return Database(state, url)
 
 
@@ -101,11 +87,3 @@ def with_umask() -> Iterator[Callable[[int], None]]:
     os.umask(before)
     yield lambda mask: (os.umask(mask), None)[1]
     os.umask(before)
-
-
-def _empty(url: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        names = ", ".join(f'"{name}"' for name in schema.metadata.tables)
-        connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
-    engine.dispose()

@@ -22,7 +22,9 @@ MAILS = [b"Subject: one\n\nhello\n", b"", b"\x00\xff" * 5000, "Subject: 你好\n
 class Kept:
     """A blob store, and a way to its bytes behind its back."""
 
-    def __init__(self, store: BlobStore, read: Callable[[str], bytes], write: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self, store: BlobStore, read: Callable[[str], bytes], write: Callable[[str, bytes], None]
+    ) -> None:
         self.store, self.read, self.write = store, read, write
 
 
@@ -40,7 +42,11 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kept]:
     assert isinstance(store, RemoteBlobs)
     base = f"/{tmp_path.name}"
     files = fsspec.filesystem("memory")
-    yield Kept(store, lambda key: files.cat_file(f"{base}/{key}"), lambda key, data: files.pipe_file(f"{base}/{key}", data))
+    yield Kept(
+        store,
+        lambda key: files.cat_file(f"{base}/{key}"),
+        lambda key, data: files.pipe_file(f"{base}/{key}", data),
+    )
     if files.exists(base):
         files.rm(base, recursive=True)
 
@@ -69,10 +75,17 @@ def test_equal_bytes_are_kept_once_and_not_written_again(kept: Kept) -> None:
 
 
 def test_bytes_that_are_not_there_are_an_error_that_names_hash_and_remedy(kept: Kept) -> None:
+    kept.store.put_all([MAILS[0]])
     unknown = content_hash(b"never stored")
     assert not kept.store.exists(unknown)
-    with pytest.raises(Transient, match=unknown) as missing:
+    with pytest.raises(Defect, match=unknown) as missing:
         kept.store.get(unknown)
+    assert missing.value.remedy
+
+
+def test_a_store_that_is_not_there_at_all_is_an_error_to_try_again_later(kept: Kept) -> None:
+    with pytest.raises(Transient, match="is not there") as missing:
+        kept.store.get(content_hash(b"never stored"))
     assert missing.value.remedy
 
 
@@ -88,7 +101,9 @@ def test_bytes_that_are_not_there_are_an_error_that_names_hash_and_remedy(kept: 
     ],
     ids=["empty", "short by a byte", "half", "another format", "one bit", "another mail"],
 )
-def test_a_damaged_blob_is_an_error_and_never_another_mail(kept: Kept, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_blob_is_an_error_and_never_another_mail(
+    kept: Kept, damage: Callable[[bytes], bytes]
+) -> None:
     (raw,) = kept.store.put_all([MAILS[0]])
     kept.write(blob_key(raw), damage(kept.read(blob_key(raw))))
     with pytest.raises(Defect, match=f"{raw} are damaged") as damaged:
@@ -118,7 +133,10 @@ def test_any_bytes_survive_packing(data: bytes) -> None:
 
 
 @settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=30,
 )
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_storing_twice_is_storing_once(tmp_path: Path, blobs: list[bytes]) -> None:

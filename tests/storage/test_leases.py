@@ -69,4 +69,4 @@ def test_the_heartbeat_goes_on_while_the_mailbox_is_held(
 
 def heartbeat(ledger: Ledger) -> float:
     with ledger.read() as connection:
-        return connection.execute(select(lease_table.c.heartbeat)).scalar_one()
+        return float(connection.execute(select(lease_table.c.heartbeat)).scalar_one())

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 from actors import Actor, start_together
-from conftest import TENANT, Database
+from databases import TENANT, Database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Column, Connection, Table, insert, select, text, update
 
 from models.batch import Quarantined
 from models.errors import MailboxBusy, Transient, UsageError
@@ -95,7 +95,7 @@ def test_an_exception_rolls_the_whole_transaction_back(ledger: Ledger) -> None:
 
 
 def test_what_the_database_refuses_is_an_error_to_try_again_later(ledger: Ledger) -> None:
-    with pytest.raises(Transient, match="^ledger: ") as refused, ledger.write() as connection:
+    with pytest.raises(Transient, match=r"^ledger: ") as refused, ledger.write() as connection:
         connection.execute(insert(schema.meta).values(key="twice", value="1"))
         connection.execute(insert(schema.meta).values(key="twice", value="2"))
     assert refused.value.remedy
@@ -186,7 +186,9 @@ def test_upsert_leaves_a_known_row_alone_when_told_to_ignore(ledger: Ledger) -> 
         upsert(connection, schema.published, [{"path": "a", "digest": "1", "size": 1}])
         rows = [{"path": path, "digest": "2", "size": 2} for path in ("a", "b")]
         upsert(connection, schema.published, rows, ignore=True)
-        upsert(connection, schema.published, [{"path": "a", "digest": "3", "size": 3}], keep=["digest", "size"])
+        upsert(
+            connection, schema.published, [{"path": "a", "digest": "3", "size": 3}], keep=["digest", "size"]
+        )
     assert everything(ledger, schema.published) == [("a", "1", 1), ("b", "2", 2)]
 
 
@@ -205,7 +207,14 @@ def test_text_of_any_length_out_of_a_mail_can_be_kept_and_found(ledger: Ledger) 
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
         nodes = [
-            node(A, own_ids=[names[0]], refs=[names[1]], msg_id=names[0], subject_key=names[2], date="2026-03-02"),
+            node(
+                A,
+                own_ids=[names[0]],
+                refs=[names[1]],
+                msg_id=names[0],
+                subject_key=names[2],
+                date="2026-03-02",
+            ),
             node(B, own_ids=[twin], refs=[names[1]], msg_id=twin, subject_key=names[2], date="2026-03-02"),
         ]
         index.put(nodes, [False, True])
@@ -261,7 +270,9 @@ def test_a_request_between_reading_and_finishing_is_not_lost(ledger: Ledger) -> 
         assert work.pending(connection, "v1") == []
 
 
-def test_no_request_of_another_process_is_lost_while_work_is_finished(database: Database, ledger: Ledger) -> None:
+def test_no_request_of_another_process_is_lost_while_work_is_finished(
+    database: Database, ledger: Ledger
+) -> None:
     times = 30
     with Actor("ask", database.state, database.url, times, A) as asking:
         asking.until_ready()
@@ -325,7 +336,9 @@ def test_a_new_place_is_noted_and_asks_for_work(ledger: Ledger) -> None:
         work.store_locations(connection, "ann", [place("1", A), place("2", B, internal_date="2026-03-02")])
         assert work.pending(connection, "") == [A, B]
         known = work.known_locations(connection, "ann", [("INBOX", "1"), ("INBOX", "3"), ("Sent", "1")])
-        assert {key: (known[key].raw, known[key].stamp) for key in known} == {("INBOX", "1"): (A, f"stamp of {A}")}
+        assert {key: (known[key].raw, known[key].stamp) for key in known} == {
+            ("INBOX", "1"): (A, f"stamp of {A}")
+        }
         assert work.members_of(connection, "ann", "INBOX") == [
             ("1", "at 1", f"stamp of {A}"),
             ("2", "at 2", f"stamp of {B}"),
@@ -352,7 +365,10 @@ def test_a_second_place_of_a_finished_message_asks_for_work_again(ledger: Ledger
         work.store_locations(connection, "bob", [place("1", A)])
         assert work.pending(connection, "") == [A]
         places = quarantine.locations_of(connection, [A])[A]
-        assert [(one.account, one.folder, one.uid) for one in places] == [("ann", "INBOX", "1"), ("bob", "INBOX", "1")]
+        assert [(one.account, one.folder, one.uid) for one in places] == [
+            ("ann", "INBOX", "1"),
+            ("bob", "INBOX", "1"),
+        ]
 
 
 def test_a_place_with_other_bytes_is_repointed_and_both_messages_are_worked_on(ledger: Ledger) -> None:
@@ -371,6 +387,25 @@ def test_a_place_that_one_batch_names_twice_is_one_place(ledger: Ledger) -> None
         assert quarantine.locations_of(connection, [A, B]).keys() == {A, B}
         assert work.pending(connection, "") == [A, B]
         assert count_rows(connection, schema.location) == 2
+
+
+def test_a_container_remembers_which_of_its_places_its_last_listing_held(ledger: Ledger) -> None:
+    def uids(connection: Connection) -> list[str]:
+        return [uid for uid, _, _ in work.members_of(connection, "ann", "INBOX")]
+
+    with ledger.write() as connection:
+        work.store_locations(connection, "ann", [place(uid, A) for uid in "123"])
+        work.store_locations(connection, "bob", [place("4", A)])
+        known = work.known_locations(connection, "ann", [("INBOX", uid) for uid in "123"])
+        ids = {uid: known[("INBOX", uid)].id for uid in "123"}
+        assert uids(connection) == ["1", "2", "3"]
+        work.note_members(connection, "ann", "INBOX", {ids["3"], ids["1"]})
+        assert uids(connection) == ["1", "3"]
+        work.note_members(connection, "ann", "INBOX", {ids["2"]})
+        assert uids(connection) == ["2"]
+        assert [uid for uid, _, _ in work.members_of(connection, "bob", "INBOX")] == ["4"]
+        # a place that a container lost is still a place where the message was seen
+        assert len(quarantine.locations_of(connection, [A])[A]) == 4
 
 
 def test_a_message_may_lie_in_several_places_and_is_one_piece_of_work(ledger: Ledger) -> None:
@@ -491,11 +526,13 @@ def test_threads_are_numbered_assigned_and_touched(ledger: Ledger) -> None:
         assert unsettled(connection) == []
         index.touch([second, first])
         index.touch([first])
-        assert unsettled(connection) == [first, second]
-        rows = connection.execute(select(schema.thread.c.id, schema.thread.c.revision, schema.thread.c.created_by))
+        assert unsettled(connection) == [(first, 2), (second, 1)]
+        rows = connection.execute(
+            select(schema.thread.c.id, schema.thread.c.revision, schema.thread.c.created_by)
+        )
         assert sorted(rows.all()) == [(first, 2, "run-1"), (second, 1, "run-1")]
         connection.execute(update(schema.thread).where(schema.thread.c.id == first).values(settled=2))
-        assert unsettled(connection) == [second]
+        assert unsettled(connection) == [(second, 1)]
         index.assign([A, C], second)
         assert index.of_threads([first]) == []
 
@@ -590,9 +627,13 @@ def test_two_owners_may_exchange_their_files_in_one_step(ledger: Ledger) -> None
 
 def test_differences_name_what_is_to_be_written_and_what_to_be_removed(ledger: Ledger) -> None:
     with ledger.write() as connection:
-        want(connection, "one", [file("new", "1"), file("same", "1"), file("changed", "2"), file("torn", "1")])
+        want(
+            connection, "one", [file("new", "1"), file("same", "1"), file("changed", "2"), file("torn", "1")]
+        )
         rows = [("same", "1"), ("changed", "1"), ("torn", ""), ("gone", "1"), ("gone-torn", "")]
-        upsert(connection, schema.published, [{"path": path, "digest": known, "size": 1} for path, known in rows])
+        upsert(
+            connection, schema.published, [{"path": path, "digest": known, "size": 1} for path, known in rows]
+        )
         assert differences(connection) == (["changed", "new", "torn"], ["gone", "gone-torn"])
         assert differences(connection, ["new", "same", "gone", "unknown"]) == (["new"], ["gone"])
         assert differences(connection, []) == ([], [])
@@ -602,7 +643,7 @@ def test_differences_name_what_is_to_be_written_and_what_to_be_removed(ledger: L
 
 
 def failure(raw: str, detail: str = "no header at all", **more: str) -> Quarantined:
-    return Quarantined(key=raw, stage="decode", kind="corrupt_input", detail=detail, **more)  # type: ignore[arg-type]
+    return Quarantined(key=raw, stage="decode", kind="corrupt_input", detail=detail, **more)
 
 
 def held(connection: Connection) -> dict[str, tuple[QuarantineFile, bool]]:
@@ -763,7 +804,9 @@ def test_a_mailbox_that_another_host_holds_is_refused_until_its_heartbeat_is_old
     lease.release()
 
 
-def test_the_heartbeat_of_a_holder_that_lost_the_mailbox_changes_nothing(database: Database, ledger: Ledger) -> None:
+def test_the_heartbeat_of_a_holder_that_lost_the_mailbox_changes_nothing(
+    database: Database, ledger: Ledger
+) -> None:
     lease = take_lease(database.state, ledger, "ann", "run-1")
     with ledger.write() as connection:
         connection.execute(update(schema.lease).values(token=9, run_id="run-2", heartbeat=5.0))
@@ -774,7 +817,9 @@ def test_the_heartbeat_of_a_holder_that_lost_the_mailbox_changes_nothing(databas
 # ---- workers ----------------------------------------------------------------------------------------
 
 
-def test_a_worker_joins_the_ledger_of_a_run_without_the_owner_check(database: Database, ledger: Ledger) -> None:
+def test_a_worker_joins_the_ledger_of_a_run_without_the_owner_check(
+    database: Database, ledger: Ledger
+) -> None:
     with ledger.write() as connection:
         set_meta(connection, "note", "for the worker")
     joined = connect_ledger(database.state, database.url)
@@ -786,12 +831,12 @@ def test_a_worker_joins_the_ledger_of_a_run_without_the_owner_check(database: Da
 # ---- reading what is there --------------------------------------------------------------------------
 
 
-def everything(ledger: Ledger, table: schema.Table) -> list[tuple[object, ...]]:
+def everything(ledger: Ledger, table: Table) -> list[tuple[object, ...]]:
     with ledger.read() as connection:
         return sorted(tuple(row) for row in connection.execute(select(table)))
 
 
-def everything_in(connection: Connection, column: schema.Column[str]) -> list[str]:
+def everything_in(connection: Connection, column: Column[str]) -> list[str]:
     return sorted(connection.scalars(select(column)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import TENANT
+from databases import TENANT
 
 from models.errors import UsageError
 from storage.ledger import open_ledger

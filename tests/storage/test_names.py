@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from storage.names import candidate_path, email_path, failed_path, month_of, safe_name, thread_path
 
-WINDOWS_DEVICES = ["CON", "PRN", "AUX", "NUL", *(f"{kind}{number}" for kind in ("COM", "LPT") for number in range(10))]
+WINDOWS_DEVICES = [
+    "CON",
+    "PRN",
+    "AUX",
+    "NUL",
+    *(f"{kind}{number}" for kind in ("COM", "LPT") for number in range(10)),
+]
 ODD = [
     "",
     ".",
@@ -20,7 +26,7 @@ ODD = [
     "/etc/passwd",
     "~root",
     "-rf",
-    "a:b|c?d*e<f>g\"h",
+    'a:b|c?d*e<f>g"h',
     "x.",
     "x ",
     " x",

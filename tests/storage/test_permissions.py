@@ -31,14 +31,18 @@ def test_files_are_0600_and_folders_0700_under_any_umask(
     workspace = open_workspace(Settings(state=str(tmp_path / "deep" / "state")))
     lock = RunLock(workspace.state, "run-1")
     lease = take_lease(workspace.state, workspace.ledger, "ann", "run-1")
-    begin_run(workspace.ledger, "run-1", "2026-03-02T00:00:00+00:00", workspace.settings, workspace.curated, {})
+    begin_run(
+        workspace.ledger, "run-1", "2026-03-02T00:00:00+00:00", workspace.settings, workspace.curated, {}
+    )
     workspace.blobs.put_all([b"mail"])
     workspace.cache.put_all({b"key": b"value"})
     with workspace.ledger.write() as connection:
         next_change(connection)
         want(connection, "one", [WantedFile("extracted/2026-03/thr/1.json", "1", b"{}")])
     workspace.publisher.publish()
-    finish_run(workspace.ledger, workspace.state, Report(run_id="run-1", started_at="2026-03-02T00:00:00+00:00"))
+    finish_run(
+        workspace.ledger, workspace.state, Report(run_id="run-1", started_at="2026-03-02T00:00:00+00:00")
+    )
     with_umask(0o022)
 
     root = tmp_path / "deep"
@@ -47,7 +51,13 @@ def test_files_are_0600_and_folders_0700_under_any_umask(
     expected = {name: 0o700 if path.is_dir() else 0o600 for name, path in found.items()}
     assert modes == expected
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
-    names = {"state/ledger.db", "state/ledger.db-wal", "state/cache.db", "state/cache.db-wal", "state/runs/run-1.json"}
+    names = {
+        "state/ledger.db",
+        "state/ledger.db-wal",
+        "state/cache.db",
+        "state/cache.db-wal",
+        "state/runs/run-1.json",
+    }
     assert found.keys() >= names
     lease.release()
     lock.release()

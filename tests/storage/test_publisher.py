@@ -60,7 +60,9 @@ def folders(state: Path) -> set[str]:
 
 def assert_files_equal_the_table(state: Path, ledger: Ledger) -> None:
     with ledger.read() as connection:
-        wanted = connection.execute(select(schema.wanted.c.path, schema.wanted.c.digest, schema.wanted.c.content))
+        wanted = connection.execute(
+            select(schema.wanted.c.path, schema.wanted.c.digest, schema.wanted.c.content)
+        )
         rows = {path: (digest, decompress(content)) for path, digest, content in wanted}
         published = connection.execute(select(schema.published))
         notes = {row.path: (row.digest, row.size) for row in published}
@@ -83,7 +85,9 @@ def test_files_are_written_rewritten_and_removed_as_the_table_says(
         assert_files_equal_the_table(state, sqlite_ledger)
 
 
-def test_a_file_that_did_not_change_is_not_touched(state: Path, sqlite_ledger: Ledger, publisher: Publisher) -> None:
+def test_a_file_that_did_not_change_is_not_touched(
+    state: Path, sqlite_ledger: Ledger, publisher: Publisher
+) -> None:
     publisher.publish(wish(sqlite_ledger, FIRST))
     same = state / "extracted/2026-03/thr-a/2.json"
     before = same.stat()
@@ -148,7 +152,9 @@ def test_a_deleted_file_and_a_deleted_tree_come_back_to_the_byte(
     assert_files_equal_the_table(state, sqlite_ledger)
 
 
-def test_a_file_of_another_size_is_written_again(state: Path, sqlite_ledger: Ledger, publisher: Publisher) -> None:
+def test_a_file_of_another_size_is_written_again(
+    state: Path, sqlite_ledger: Ledger, publisher: Publisher
+) -> None:
     publisher.publish(wish(sqlite_ledger, FIRST))
     (state / "threads/thr-a.json").write_text("somebody's edit")
     publisher.start()
@@ -215,7 +221,9 @@ def test_a_file_that_moves_to_another_thread_is_there_once(
         want_all(connection, {"thread:1": files(new), "thread:2": files(old)})
     publisher.publish()
     with sqlite_ledger.write() as connection:
-        changed = want_all(connection, {"thread:1": files({**new, "extracted/2026-03/thr-a/2.json": "b"}), "thread:2": []})
+        changed = want_all(
+            connection, {"thread:1": files({**new, "extracted/2026-03/thr-a/2.json": "b"}), "thread:2": []}
+        )
     publisher.publish(changed)
     assert on_disk(state) == {"extracted/2026-03/thr-a/1.json": "a", "extracted/2026-03/thr-a/2.json": "b"}
     assert folders(state) == {"extracted/2026-03", "extracted/2026-03/thr-a"}
@@ -257,7 +265,7 @@ def test_a_tree_that_cannot_be_read_or_written_is_an_error_to_try_again_later(
 ) -> None:
     wish(sqlite_ledger, contents)
     (state / "extracted").write_text("not a folder")
-    with pytest.raises(Transient, match="publishing under .* failed: Not a directory") as refused:
+    with pytest.raises(Transient, match=r"publishing under .* failed: Not a directory") as refused:
         publisher.start()
     assert refused.value.remedy
     (state / "extracted").unlink()

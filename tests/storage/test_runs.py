@@ -30,7 +30,9 @@ def begin(ledger: Ledger, run_id: str, settings: Settings | None = None, started
 
 
 def test_a_worker_gets_what_its_run_was_begun_with(sqlite_ledger: Ledger) -> None:
-    settings = Settings(company_domains=["us.example"], timezone="Europe/Berlin", domain_map={"x.example": "C1"})
+    settings = Settings(
+        company_domains=["us.example"], timezone="Europe/Berlin", domain_map={"x.example": "C1"}
+    )
     begin(sqlite_ledger, "run-1", settings)
     assert inputs_of(sqlite_ledger, "run-1")[0].model_dump() == settings.model_dump()
     assert inputs_of(sqlite_ledger, "run-1")[1:] == (CURATED, {"ann": "/mail/ann"})

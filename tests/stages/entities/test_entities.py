@@ -14,7 +14,7 @@ from models.message import Address, Entities, Person
 from stages.entities import EntitiesInput, EntitiesPolicy, extract_entities
 from stages.entities.actions import find_actions, load_pack
 from stages.entities.merge import Sighting, propose_merges
-from stages.entities.thread import relate_thread
+from stages.entities.thread import Member, relate_thread
 
 POLICY = EntitiesPolicy(
     company_domains=["harbor.example"],
@@ -143,10 +143,22 @@ def test_more_text_than_the_limit_is_told() -> None:
 def test_the_thread_names_a_given_name_and_keeps_the_earliest_spelling() -> None:
     first = extract_entities(mail(subject="Port Audit"), POLICY)
     second = Entities(people=[Person(name="Lea", start=0, end=3)], project_keywords=["port audit"])
-    related = relate_thread([("a", first), ("b", second)])
+    related = relate_thread([Member(entities=first, text=""), Member(entities=second, text="Lea")])
     assert related[1].people[0].email == "lea@harbor.example"
     assert related[1].project_keywords == ["Port Audit"]
     assert second.people[0].email is None
+
+
+def test_the_thread_names_people_who_are_in_none_of_a_messages_headers() -> None:
+    first = extract_entities(mail(text="See you there."), POLICY)
+    text = "Ask Lea Brandt, or Tom. Not tom@elsewhere.example."
+    second = extract_entities(mail(from_=Address(name="Ana Ruiz", email="ana@harbor.example"), to=[], text=text), POLICY)
+    related = relate_thread([Member(entities=first, text="See you there."), Member(entities=second, text=text)])
+    mentions = [(p.name, p.email, text[p.start : p.end]) for p in related[1].people if p.role == "mention"]
+    assert mentions == [
+        ("Lea Brandt", "lea@harbor.example", "Lea Brandt"),
+        ("Tom", "tom@eu.orchid.example", "Tom"),
+    ]
 
 
 def test_merges_are_proposed_with_reasons_and_never_against_a_no() -> None:
