@@ -42,7 +42,7 @@ EXIT_CODES = {
     EXIT_BUSY: "Another run holds the mailbox; the message says which.",
 }
 
-LATER = {"timezone", "pipeline.quarantine_limit", "folders", "accounts", "intent"}
+LATER = {"pipeline.quarantine_limit", "folders", "accounts", "intent"}
 """Keys and sections that are accepted, but that nothing in this version reads."""
 
 _CLI_HEAD = """\

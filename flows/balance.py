@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
-from models.report import FolderCounts, Report
+from models.base import parse_time
+from models.report import FolderCounts, Report, ThreadCounts
+from models.thread import GUESSES
 from storage.files import differences
 from storage.ledger import chunks, last_change
-from storage.schema import location, node, published, quarantine, record, wanted, work
+from storage.schema import location, node, published, quarantine, record, redirect, thread, wanted, work
 
 
 class Before(NamedTuple):
@@ -21,6 +23,7 @@ class Before(NamedTuple):
 
 
 def look_before(connection: Connection) -> Before:
+    """Return where the files stand now."""
     return Before(last_change(connection), frozenset(differences(connection)[0]))
 
 
@@ -78,7 +81,7 @@ def count_outcomes(connection: Connection, report: Report, listed: Iterable[int]
     report.rewritten = connection.execute(changed).scalar_one() - len(owned)
 
 
-def _outcome(row, before: Before, *, stopped: bool) -> str:  # type: ignore[no-untyped-def]
+def _outcome(row: Row[Any], before: Before, *, stopped: bool) -> str:
     if row.kind is not None and row.status in ("held", "refresh"):
         return "quarantined"
     if row.key is None or row.change is None:
@@ -88,3 +91,22 @@ def _outcome(row, before: Before, *, stopped: bool) -> str:  # type: ignore[no-u
     if stopped and (row.status == "pending" or not row.made):
         return "pending"
     return "written" if row.change > before.change or row.path in before.unmade else "unchanged"
+
+
+def count_threads(connection: Connection, report: Report) -> ThreadCounts:
+    """Return what became of threads since the run of `report` began; guesses are counted over the whole state."""
+    since = parse_time(report.started_at).isoformat(timespec="microseconds")
+    renamed = {
+        reason: count
+        for reason, count in connection.execute(
+            select(redirect.c.reason, func.count()).where(redirect.c.at >= since).group_by(redirect.c.reason)
+        )
+    }
+    new = select(func.count()).where(thread.c.created_by == report.run_id, thread.c.public_id.is_not(None))
+    guessed = select(func.count()).where(record.c.method.in_(sorted(GUESSES)))
+    return ThreadCounts(
+        new=connection.execute(new).scalar_one(),
+        merged=renamed.get("merged", 0),
+        rekeyed=renamed.get("rekeyed", 0),
+        guessed_links=connection.execute(guessed).scalar_one(),
+    )

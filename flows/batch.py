@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 import msgspec
 
-from flows.derive import Deriver
+from flows.derive import Deriver, Note
 from flows.settle import settle_threads
 from models.base import Record, content_hash, digest
-from models.batch import BatchOut, BatchRef, RunRef, Unreadable
-from models.errors import AtlasError, Transient
+from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
+from models.errors import AtlasError
 from models.thread import Node
 from stages.fetch import open_source
 from stages.fetch.config import policy_of as fetch_policy
 from stages.fetch.source import Item, ItemVanished
 from stages.thread import make_node, place, withdraw
-from storage import quarantine
+from storage import quarantine, work
+from storage.durable import transient_disk
 from storage.faults import inject, passing
-from storage.ledger import upsert
-from storage.schema import cursor
 from storage.thread_index import LedgerThreadIndex
-from storage.work import store_locations
 from storage.workspace import workspace_of
 
-Note = Callable[[str], None]
+DISK_FAILED = "the state folder gave up"
 
 
 class FetchKey(Record):
@@ -58,10 +55,12 @@ def run_batch(stage: str, ref: BatchRef, note: Note | None = None) -> BatchOut:
     deriver.cached.clear()
     deriver.note = note or (lambda raw: None)
     began = time.process_time()
-    with transient_disk():
+    with transient_disk(DISK_FAILED):
         out = _STAGES[stage](deriver, ref)
         if deriver.failures:
-            _quarantine(deriver, ref)
+            hold_messages(
+                deriver, ref.run.run_id, [deriver.failures[raw] for raw in sorted(deriver.failures)]
+            )
     return msgspec.structs.replace(
         out,
         cached=deriver.cached[stage],
@@ -73,19 +72,6 @@ def run_batch(stage: str, ref: BatchRef, note: Note | None = None) -> BatchOut:
 @lru_cache(maxsize=2)
 def _deriver(run: RunRef) -> Deriver:
     return Deriver(workspace_of(run))
-
-
-@contextmanager
-def transient_disk() -> Iterator[None]:
-    """Tell what the disk says (full, no rights) as Transient."""
-    try:
-        yield
-    except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        raise Transient(
-            f"the state folder gave up: {error.strerror or error}{where}",
-            remedy="free space or correct the rights, then run again: nothing is lost",
-        ) from error
 
 
 def _fetch(deriver: Deriver, ref: BatchRef) -> BatchOut:
@@ -126,14 +112,14 @@ def _fetch(deriver: Deriver, ref: BatchRef) -> BatchOut:
     raws = workspace.blobs.put_all(blobs)
     for row, raw in zip(rows, raws, strict=True):
         row["raw"] = raw
-    cursors = [
-        {"account": ref.account, "folder": key.cursor_of, "value": key.cursor}
+    cursors = {
+        key.cursor_of: key.cursor
         for key in keys
-        if key.cursor_of and is_whole(key.cursor_of, unreadable)
-    ]
+        if key.cursor_of and key.cursor is not None and is_whole(key.cursor_of, unreadable)
+    }
     with workspace.ledger.write() as connection:
-        store_locations(connection, ref.account, rows)
-        upsert(connection, cursor, cursors)
+        work.store_locations(connection, ref.account, rows)
+        work.store_cursors(connection, ref.account, cursors)
     passing("fetch-committed")
     return BatchOut(stage="fetch", ok=tuple(raws), unreadable=tuple(unreadable))
 
@@ -203,10 +189,9 @@ _STAGES: dict[str, Callable[[Deriver, BatchRef], BatchOut]] = {
 }
 
 
-def _quarantine(deriver: Deriver, ref: BatchRef) -> None:
-    """Hold the failed messages and take them out of their threads, in one transaction."""
-    failures = [deriver.failures[raw] for raw in sorted(deriver.failures)]
+def hold_messages(deriver: Deriver, run_id: str, failures: Sequence[Quarantined]) -> None:
+    """Put failed messages into quarantine and take them out of their threads, in one transaction."""
     with deriver.workspace.ledger.write() as connection:
         quarantine.hold(connection, failures, deriver.signatures)
-        index = LedgerThreadIndex(connection, ref.run.run_id)
+        index = LedgerThreadIndex(connection, run_id)
         withdraw([failure.key for failure in failures], index, deriver.policies.thread)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from blake3 import blake3
@@ -22,6 +23,7 @@ from stages import decode, dequote, entities, intent
 from storage.faults import inject
 from storage.workspace import Workspace
 
+T = TypeVar("T")
 Note = Callable[[str], None]
 _DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
     "decode": msgspec.msgpack.Decoder(Decoded),
@@ -46,10 +48,10 @@ class Deriver:
         self.note: Note = lambda raw: None
         self.failures: dict[str, Quarantined] = {}
         self.cached: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
         self._kept: dict[str, dict[str, Any]] = {stage: {} for stage in _DECODERS}
 
     def decoded(self, raws: Iterable[str]) -> dict[str, Decoded]:
+        """Return raw hash → decoded message, but for those that failed."""
         policy = self.policies.decode
         return self._derive(
             "decode",
@@ -59,6 +61,7 @@ class Deriver:
         )
 
     def dequoted(self, raws: Iterable[str]) -> dict[str, Dequoted]:
+        """Return raw hash → segments and clean text, but for those that failed."""
         messages = self.decoded(raws)
         policy = self.policies.dequote
         return self._derive(
@@ -69,6 +72,7 @@ class Deriver:
         )
 
     def entities(self, raws: Iterable[str]) -> dict[str, Entities]:
+        """Return raw hash → entities, but for those that failed."""
         messages, cuts = self._both(raws)
         policy = self.policies.entities
         return self._derive(
@@ -79,6 +83,7 @@ class Deriver:
         )
 
     def intents(self, raws: Iterable[str]) -> dict[str, Intent]:
+        """Return raw hash → intent, but for those that failed."""
         messages, cuts = self._both(raws)
         policy = self.policies.intent
         return self._derive(
@@ -97,7 +102,7 @@ class Deriver:
         cuts = self.dequoted(raws)
         return self.decoded(cuts), cuts
 
-    def attempt(self, stage: str, raw: str, work: Callable[[], Any]) -> Any:
+    def attempt(self, stage: str, raw: str, work: Callable[[], T]) -> T | None:
         """Return `work()`, or None with a failure noted: the one place where a message's exception is caught."""
         self.note(raw)
         try:
@@ -154,7 +159,7 @@ class Deriver:
         inputs: dict[str, Any] = {}
         keys: dict[str, bytes] = {}
         for raw in raws:
-            given = self.attempt(stage, raw, lambda raw=raw: input_of(raw))  # type: ignore[misc]
+            given = self.attempt(stage, raw, partial(input_of, raw))
             if given is not None:
                 inputs[raw] = given
                 keys[raw] = blake3(self.signatures[stage].encode() + pack(given)).digest(length=16)
@@ -164,8 +169,7 @@ class Deriver:
         for raw, key in keys.items():
             record = self._read(stage, rows.get(key))
             if record is None:
-                self.calls[stage] += 1
-                record = self.attempt(stage, raw, lambda raw=raw: compute(raw, inputs[raw]))  # type: ignore[misc]
+                record = self.attempt(stage, raw, partial(compute, raw, inputs[raw]))
                 if record is None:
                     continue
                 fresh[key] = pack(record)

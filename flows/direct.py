@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import queue
 
+from flows.batch import hold_messages
 from flows.derive import Deriver
-from flows.driver import hold_killed
 from flows.workers import GuardedWorker, preload
 from models.batch import BatchOut, BatchRef, Quarantined
 from storage.workspace import Workspace
@@ -28,9 +28,11 @@ class DirectExecutor:
             self._free.put(worker)
 
     def warm(self) -> None:
+        """Start the fork server."""
         preload()
 
     def run(self, stage: str, ref: BatchRef) -> BatchOut:
+        """Return the outcome of a batch, done by the next free worker."""
         worker = self._free.get()
         try:
             return worker.run(stage, ref)
@@ -38,8 +40,9 @@ class DirectExecutor:
             self._free.put(worker)
 
     def stop(self) -> None:
+        """End all workers."""
         for worker in self._workers:
             worker.stop()
 
     def _hold(self, ref: BatchRef, failure: Quarantined) -> None:
-        hold_killed(self._workspace, Deriver(self._workspace), ref.run.run_id, failure)
+        hold_messages(Deriver(self._workspace), ref.run.run_id, [failure])

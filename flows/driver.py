@@ -10,34 +10,31 @@ import uuid
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import func, select
 
-from flows.balance import Before, count_outcomes, look_before
-from flows.batch import FetchKey, batch_ref, is_whole, run_batch, transient_disk
+from flows.balance import Before, count_outcomes, count_threads, look_before
+from flows.batch import DISK_FAILED, FetchKey, batch_ref, hold_messages, is_whole, run_batch
 from flows.derive import Deriver
-from flows.listing import KnownInLedger, outside
+from flows.listing import KnownInLedger, list_source
 from flows.request import RunRequest
 from flows.settle import settle_people
-from models.base import parse_time
 from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
 from models.errors import AtlasError, Defect, MailboxBusy, Transient
-from models.report import Report, ThreadCounts
-from models.thread import GUESSES
+from models.report import Report
 from stages.fetch import open_source
 from stages.fetch.config import policy_of as fetch_policy
 from stages.fetch.source import Item
-from stages.thread import withdraw
-from storage import quarantine, schema, work
+from storage import quarantine, work
+from storage.durable import transient_disk
 from storage.leases import Lease, take_lease
 from storage.ledger import chunks
 from storage.runs import RunLock, begin_run, dead_runs, finish_run
-from storage.thread_index import LedgerThreadIndex, unsettled
+from storage.thread_index import unsettled
 from storage.workspace import Workspace
 
 MESSAGE_STAGES = ("decode", "dequote", "thread", "entities", "intent")
@@ -50,19 +47,30 @@ _ALONE = 3  # runs that died with only this message in flight: it is to blame
 class Executor(Protocol):
     """Runs a stage on a batch, somewhere; safe to call from several threads."""
 
-    lanes: int
+    lanes: int  # batches that run side by side
 
-    def warm(self) -> None: ...
-    def run(self, stage: str, ref: BatchRef) -> BatchOut: ...
-    def stop(self) -> None: ...
+    def warm(self) -> None:
+        """Get ready while the driver lists and fetches; returns at once."""
+
+    def run(self, stage: str, ref: BatchRef) -> BatchOut:
+        """Return the outcome of `run_batch(stage, ref)`. Raises AtlasError."""
+        ...
+
+    def stop(self) -> None:
+        """Give back what was started; called once, whatever happened."""
 
 
 class Progress(Protocol):
     """Told what happens, to show it to a person."""
 
-    def listed(self, count: int) -> None: ...
-    def finished(self, count: int, quarantined: int) -> None: ...
-    def phase(self, name: str) -> None: ...
+    def listed(self, count: int) -> None:
+        """Hear that a source listed `count` more messages."""
+
+    def finished(self, count: int, quarantined: int) -> None:
+        """Hear that `count` more are done, `quarantined` of them held."""
+
+    def phase(self, name: str) -> None:
+        """Hear what is being done now."""
 
 
 class Stopped(Exception):
@@ -80,6 +88,7 @@ class _Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, ref: BatchRef, out: BatchOut) -> None:
+        """Add the outcome of the batch `ref`."""
         with self.lock:
             self.cached[out.stage] += out.cached
             self.seconds[out.stage] += out.seconds
@@ -114,12 +123,13 @@ class Run:
         self._stop.set()
 
     def execute(self) -> Report:
+        """Run the pipeline and return the report; whatever ends it, what was stored stays stored."""
         began = time.monotonic()
         before: Before | None = None
         with contextlib.ExitStack() as held:
             held.callback(self.executor.stop)
             try:
-                with transient_disk():
+                with transient_disk(DISK_FAILED):
                     before = self._begin(held)
                     with _signals(self):
                         self._pipeline()
@@ -221,27 +231,15 @@ class Run:
         workspace = self.workspace
         source = open_source(path, account, fetch_policy(workspace.settings, workspace.curated))
         known = KnownInLedger(workspace.ledger, account)
-        left = self.request.limit
+        policy = self.deriver.policies.decode
         try:
-            for listing in source.listing(known, size):
+            for fresh, seen, unreadable, containers in list_source(source, known, self.request, policy, size):
                 self._check()
-                self.tally.unreadable += [
-                    Unreadable(path=one.path, reason=one.reason) for one in listing.unreadable
-                ]
-                fresh, seen = known.split(listing.items)
-                if self.request.bounded:
-                    seen = known.inside(seen, self.request)
-                    skipped = set(outside(source, fresh, self.request, self.deriver.policies.decode))
-                    fresh = [item for item in fresh if item.uid not in skipped]
-                if left is not None:
-                    fresh = fresh[:left]
-                    left -= len(fresh)
+                self.tally.unreadable += unreadable
                 self.listed.extend(seen)
                 self.progress.listed(len(seen) + len(fresh))
                 self.progress.finished(len(seen), 0)
                 keys = [FetchKey(item=item) for item in fresh]
-                complete = left is None and not self.request.bounded
-                containers = listing.containers if complete else {}
                 whole = [f for f in sorted(containers) if is_whole(f, self.tally.unreadable)]
                 keys += [FetchKey(cursor_of=f, cursor=containers[f]) for f in whole]
                 if keys:
@@ -249,8 +247,6 @@ class Run:
                 whole = [f for f in whole if is_whole(f, self.tally.unreadable)]
                 if whole:
                     known.note_members(whole, self.listed)
-                if left is not None and left <= 0:
-                    break
         finally:
             source.close()
 
@@ -322,8 +318,6 @@ class Run:
 
     def _some(self, running: set[Future[None]]) -> set[Future[None]]:
         """Wait until a batch is done; returns those that still run. Raises what a batch raised."""
-        from concurrent.futures import FIRST_COMPLETED
-
         done, rest = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             future.result()
@@ -347,7 +341,7 @@ class Run:
             detail=f"{_ALONE} runs died while they worked on this message alone",
             remedy="report this as a bug of atlas-extract; `quarantine retry` tries it once more",
         )
-        hold_killed(self.workspace, self.deriver, self.run_id, failure)
+        hold_messages(self.deriver, self.run_id, [failure])
 
     # ---- the balance --------------------------------------------------------------------------------
 
@@ -361,7 +355,7 @@ class Run:
             if before is not None:
                 with self.workspace.ledger.read() as connection:
                     count_outcomes(connection, report, self.listed, before)
-                    report.threads = self._thread_counts(connection, report.started_at)
+                    report.threads = count_threads(connection, report)
             report.seconds = round(time.monotonic() - began, 3)
             report.balance()
             finish_run(self.workspace.ledger, self.workspace.state, report)
@@ -370,34 +364,10 @@ class Run:
             report.seconds = round(time.monotonic() - began, 3)
             report.balance()
 
-    def _thread_counts(self, connection, started: str) -> ThreadCounts:  # type: ignore[no-untyped-def]
-        thread, redirect, record = schema.thread.c, schema.redirect.c, schema.record.c
-        since = parse_time(started).isoformat(timespec="microseconds")
-        renamed = dict(
-            connection.execute(
-                select(redirect.reason, func.count()).where(redirect.at >= since).group_by(redirect.reason)
-            ).all()
-        )
-        new = select(func.count()).where(thread.created_by == self.run_id, thread.public_id.is_not(None))
-        guessed = select(func.count()).where(record.method.in_(sorted(GUESSES)))
-        return ThreadCounts(
-            new=connection.execute(new).scalar_one(),
-            merged=renamed.get("merged", 0),
-            rekeyed=renamed.get("rekeyed", 0),
-            guessed_links=connection.execute(guessed).scalar_one(),
-        )
-
 
 def _give_back(lease: Lease) -> None:
     with contextlib.suppress(AtlasError):
         lease.release()
-
-
-def hold_killed(workspace: Workspace, deriver: Deriver, run_id: str, failure: Quarantined) -> None:
-    """Quarantine a message on behalf of a worker that it killed."""
-    with workspace.ledger.write() as connection:
-        quarantine.hold(connection, [failure], deriver.signatures)
-        withdraw([failure.key], LedgerThreadIndex(connection, run_id), deriver.policies.thread)
 
 
 @contextlib.contextmanager

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from flows.listing import KnownInLedger, outside
-from flows.policies import policies_of
+from flows.listing import KnownInLedger, list_source
 from flows.request import RunRequest
-from models.batch import Unreadable
 from models.config import Settings
 from models.report import FolderCounts, Report
+from stages.decode.config import policy_of as decode_policy
 from stages.fetch import open_source
 from stages.fetch.config import policy_of as fetch_policy
-from stages.fetch.source import KnownStamps, NothingKnown
 from storage.curated import read_curated
 from storage.ledger import connect_ledger
 
@@ -28,21 +26,12 @@ def count_only(settings: Settings, request: RunRequest) -> Report:
     report = Report(run_id="dry-run", started_at="", dry_run=True)
     stored = (state / "ledger.db").exists() or settings.ledger_url is not None
     ledger = connect_ledger(state, settings.ledger_url) if stored else None
+    policy = decode_policy(settings, curated)
     for account, path in sorted(request.sources.items()):
         source = open_source(path, account, fetch_policy(settings, curated))
         known = KnownInLedger(ledger, account) if ledger else None
-        stamps: KnownStamps = known or NothingKnown()
-        left = request.limit
-        for listing in source.listing(stamps, _BATCH):
-            fresh, seen = known.split(listing.items) if known else (listing.items, [])
-            if request.bounded:
-                seen = known.inside(seen, request) if known else []
-                skipped = set(outside(source, fresh, request, policies_of(settings, curated).decode))
-                fresh = [item for item in fresh if item.uid not in skipped]
-            if left is not None:
-                fresh = fresh[:left]
-                left -= len(fresh)
-            report.unreadable += [Unreadable(path=one.path, reason=one.reason) for one in listing.unreadable]
+        for fresh, seen, unreadable, _ in list_source(source, known, request, policy, _BATCH):
+            report.unreadable += unreadable
             report.seen += len(fresh) + len(seen)
             report.unchanged += len(seen)
             report.pending += len(fresh)
@@ -51,8 +40,6 @@ def count_only(settings: Settings, request: RunRequest) -> Report:
                 counts = folders.setdefault(item.folder, FolderCounts())
                 counts.seen += 1
                 counts.pending += 1
-            if left is not None and left <= 0:
-                break
         source.close()
     report.seconds = round(time.monotonic() - began, 3)
     report.exit_code = 1 if report.unreadable else 0

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-
-from sqlalchemy import select
+from typing import NamedTuple
 
 from flows.request import RunRequest
+from models.batch import Unreadable
+from stages.decode import read_dates
 from stages.decode.config import DecodePolicy
-from stages.fetch.source import Item, ItemVanished, MailSource
+from stages.fetch.source import Item, ItemVanished, MailSource, NothingKnown
 from stages.thread.node import effective_date
-from storage.ledger import Ledger, chunks
-from storage.schema import cursor, location, node
-from storage.work import known_locations, members_of, note_members
+from storage import work
+from storage.ledger import Ledger
 
 
 class KnownInLedger:
@@ -25,12 +25,12 @@ class KnownInLedger:
     def container(self, folder: str) -> str | None:
         """Return the stamp of a container (an mbox) when it was last stored completely."""
         with self.ledger.read() as connection:
-            query = select(cursor.c.value).where(cursor.c.account == self.account, cursor.c.folder == folder)
-            return connection.execute(query).scalar()
+            return work.cursor_of(connection, self.account, folder)
 
     def members(self, folder: str) -> Iterator[Item]:
+        """Yield the items of a container's last complete listing, as first listed."""
         with self.ledger.read() as connection:
-            rows = members_of(connection, self.account, folder)
+            rows = work.members_of(connection, self.account, folder)
         for uid, locator, stamp in rows:
             yield Item(folder=folder, uid=uid, locator=locator, stamp=stamp)
 
@@ -39,12 +39,14 @@ class KnownInLedger:
         present = set(listed)
         with self.ledger.write() as connection:
             for folder in folders:
-                note_members(connection, self.account, folder, present)
+                work.note_members(connection, self.account, folder, present)
 
     def split(self, items: Sequence[Item]) -> tuple[list[Item], list[int]]:
         """Return the items that are new or changed, and the location ids of the others."""
         with self.ledger.read() as connection:
-            known = known_locations(connection, self.account, [(item.folder, item.uid) for item in items])
+            known = work.known_locations(
+                connection, self.account, [(item.folder, item.uid) for item in items]
+            )
         fresh, seen = [], []
         for item in items:
             place = known.get((item.folder, item.uid))
@@ -57,36 +59,55 @@ class KnownInLedger:
     def stored(self, items: Sequence[Item]) -> tuple[list[int], list[str]]:
         """Return location ids and raw hashes of items that were stored just now."""
         with self.ledger.read() as connection:
-            known = known_locations(connection, self.account, [(item.folder, item.uid) for item in items])
+            known = work.known_locations(
+                connection, self.account, [(item.folder, item.uid) for item in items]
+            )
         places = [known[(item.folder, item.uid)] for item in items if (item.folder, item.uid) in known]
         return [place.id for place in places], [place.raw for place in places]
 
     def inside(self, ids: Sequence[int], request: RunRequest) -> list[int]:
         """Return those known locations whose message lies in the asked days."""
-        kept = []
         with self.ledger.read() as connection:
-            for part in chunks(ids):
-                query = (
-                    select(location.c.id, node.c.date)
-                    .select_from(location.outerjoin(node, location.c.raw == node.c.raw))
-                    .where(location.c.id.in_(part))
-                )
-                kept += [number for number, date in connection.execute(query) if request.covers(date)]
-        return sorted(kept)
+            dates = work.dates_of(connection, ids)
+        return sorted(number for number, date in dates.items() if request.covers(date))
 
 
-def outside(
-    source: MailSource, items: Sequence[Item], request: RunRequest, policy: DecodePolicy
-) -> list[str]:
-    """Return the uids of new items whose own date lies outside the asked days (archives)."""
-    from stages.decode import read_dates
+class Listed(NamedTuple):
+    """A listing of a source beside what the ledger knows of it.
 
-    skipped = []
-    for item in items:
-        try:
-            sent, received = read_dates(source.read(item), policy)
-        except ItemVanished:
-            continue
-        if not request.covers(effective_date(sent, received)):
-            skipped.append(item.uid)
-    return skipped
+    `fresh` are items that are new or changed, `seen` the location ids of the others. `containers` is empty
+    where the run does not take all that they hold.
+    """
+
+    fresh: list[Item]
+    seen: list[int]
+    unreadable: list[Unreadable]
+    containers: dict[str, str]
+
+
+def list_source(
+    source: MailSource, known: KnownInLedger | None, request: RunRequest, policy: DecodePolicy, size: int
+) -> Iterator[Listed]:
+    """Yield what `request` asks of a source in batches of at most `size`; `known` is None without a ledger."""
+    left = request.limit
+    for listing in source.listing(known or NothingKnown(), size):
+        fresh, seen = known.split(listing.items) if known else (listing.items, [])
+        if request.bounded:
+            seen = known.inside(seen, request) if known else []
+            fresh = [item for item in fresh if _is_asked(source, item, request, policy)]
+        if left is not None:
+            fresh = fresh[:left]
+            left -= len(fresh)
+        everything = request.limit is None and not request.bounded
+        yield Listed(fresh, seen, listing.unreadable, listing.containers if everything else {})
+        if left is not None and left <= 0:
+            return
+
+
+def _is_asked(source: MailSource, item: Item, request: RunRequest, policy: DecodePolicy) -> bool:
+    """Return whether a new item's own date lies in the asked days; one that vanished is left to fetch to name."""
+    try:
+        sent, received = read_dates(source.read(item), policy)
+    except ItemVanished:
+        return True
+    return request.covers(effective_date(sent, received))

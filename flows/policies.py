@@ -47,6 +47,7 @@ class Policies:
 
 
 def policies_of(settings: Settings, curated: Curated) -> Policies:
+    """Return every stage's slice of the configuration and the curated files."""
     return Policies(
         decode=decode_policy(settings, curated),
         dequote=dequote_policy(settings, curated),

@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import base64
 import binascii
+import io
 import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
@@ -23,14 +24,20 @@ from models.errors import AtlasError, CorruptInput, UsageError
 from models.message import Address, Decoded, Dequoted
 from models.thread import Node
 
+if TYPE_CHECKING:
+    from models.config import Settings
+    from stages.thread.config import ThreadPolicy
+    from storage.ledger import Ledger
+
 Row = dict[str, Any]
 Probe = Callable[[Row], Row]
 
 
 def run_probe(options: argparse.Namespace) -> int:
     """Run a probe from standard input to standard output; returns 0 (a broken line is an error line)."""
-    for stream in (sys.stdin, sys.stdout):
-        stream.reconfigure(encoding="utf-8", errors="surrogateescape" if stream is sys.stdin else "replace")  # type: ignore[union-attr]
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
     settings, curated = _settings(options)
     if options.name == "thread":
         return _run_thread(options, settings, sys.stdin, sys.stdout)
@@ -40,7 +47,7 @@ def run_probe(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(options: argparse.Namespace) -> tuple[Any, Curated]:
+def _settings(options: argparse.Namespace) -> tuple[Settings, Curated]:
     """Return the settings and curated files; without --config and --state nothing is read from disk."""
     from models.config import load_settings
 
@@ -91,21 +98,21 @@ def _print(row: Row, out: TextIO) -> None:
     out.flush()
 
 
-def _bytes_of(row: Row, key: str = "raw_b64") -> bytes:
-    if isinstance(row.get(key), str):
-        return base64.b64decode(row[key], validate=False)
+def _bytes_of(row: Row) -> bytes:
+    if isinstance(row.get("raw_b64"), str):
+        return base64.b64decode(row["raw_b64"], validate=False)
     if isinstance(row.get("path"), str):
         try:
             return Path(row["path"]).read_bytes()
         except OSError as error:
             raise CorruptInput(f"{row['path']} cannot be read: {error.strerror}") from error
-    raise CorruptInput(f"the record has neither `{key}` nor `path`")
+    raise CorruptInput("the record has neither `raw_b64` nor `path`")
 
 
 # ---- decode -----------------------------------------------------------------------------------------
 
 
-def _decode_probe(settings: Any, curated: Curated) -> Probe:
+def _decode_probe(settings: Settings, curated: Curated) -> Probe:
     from stages.decode import decode, decode_parts
     from stages.decode.config import policy_of
 
@@ -124,7 +131,7 @@ def _decode_probe(settings: Any, curated: Curated) -> Probe:
 # ---- dequote ----------------------------------------------------------------------------------------
 
 
-def _dequote_probe(settings: Any, curated: Curated) -> Probe:
+def _dequote_probe(settings: Settings, curated: Curated) -> Probe:
     from stages.decode import decode
     from stages.decode.config import policy_of as decode_policy
     from stages.dequote import dequote, input_of
@@ -165,7 +172,7 @@ def _as_mail(body: bytes, kind: str) -> bytes:
 # ---- entities, intent -------------------------------------------------------------------------------
 
 
-def _entities_probe(settings: Any, curated: Curated) -> Probe:
+def _entities_probe(settings: Settings, curated: Curated) -> Probe:
     from stages.decode import decode
     from stages.decode.config import policy_of as decode_policy
     from stages.entities import extract_entities, input_of
@@ -203,7 +210,7 @@ def _language(text: str) -> str | None:
     return identify(text).language
 
 
-def _intent_probe(settings: Any, curated: Curated) -> Probe:
+def _intent_probe(settings: Settings, curated: Curated) -> Probe:
     from stages.intent import classify_intent, input_of
     from stages.intent.config import policy_of
 
@@ -222,7 +229,7 @@ def _intent_probe(settings: Any, curated: Curated) -> Probe:
     return probe
 
 
-_PROBES: dict[str, Callable[[Any, Curated], Probe]] = {
+_PROBES: dict[str, Callable[[Settings, Curated], Probe]] = {
     "decode": _decode_probe,
     "dequote": _dequote_probe,
     "entities": _entities_probe,
@@ -233,7 +240,7 @@ _PROBES: dict[str, Callable[[Any, Curated], Probe]] = {
 # ---- thread -----------------------------------------------------------------------------------------
 
 
-def _run_thread(options: argparse.Namespace, settings: Any, lines: Iterable[str], out: TextIO) -> int:
+def _run_thread(options: argparse.Namespace, settings: Settings, lines: Iterable[str], out: TextIO) -> int:
     """File all rows in a thread index (the state's, or one in memory), then answer each with its thread."""
     import tempfile
 
@@ -253,7 +260,7 @@ def _run_thread(options: argparse.Namespace, settings: Any, lines: Iterable[str]
     return 0
 
 
-def _thread_answers(ledger: Any, lines: list[str], policy: Any, timing: bool) -> Iterator[Row]:
+def _thread_answers(ledger: Ledger, lines: list[str], policy: ThreadPolicy, timing: bool) -> Iterator[Row]:
     from stages.thread import place, settle
     from storage.thread_index import LedgerThreadIndex
 
@@ -302,7 +309,7 @@ def _thread_answers(ledger: Any, lines: list[str], policy: Any, timing: bool) ->
         yield {**out, "ms": ms} if timing else out
 
 
-def _node_of(row: Row, policy: Any) -> Node:
+def _node_of(row: Row, policy: ThreadPolicy) -> Node:
     """Return the index row of a probe record: the same that the pipeline makes of a message."""
     from stages.dequote import dequote, input_of
     from stages.dequote.config import DequotePolicy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -20,7 +20,6 @@ class RunRequest:
     since: date | None = None
     until: date | None = None
     limit: int | None = None
-    progress: bool = field(default=False, compare=False)
 
     def covers(self, utc: str | None) -> bool:
         """Return whether a sortable UTC time lies in the asked days; no date at all is always taken."""
@@ -33,6 +32,7 @@ class RunRequest:
 
     @property
     def bounded(self) -> bool:
+        """Whether days were asked for: then each message's own date decides."""
         return self.since is not None or self.until is not None
 
 

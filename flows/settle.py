@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection
 
 import stages
 from flows.derive import Deriver
@@ -20,11 +20,12 @@ from stages.entities.merge import Sighting, propose_merges
 from stages.entities.thread import Member, relate_thread
 from stages.normalize import EmailParts, compose_email, render_email, render_record
 from stages.thread import Conversation, ThreadRecord, settle
-from storage import quarantine, schema
+from storage import quarantine
 from storage.files import WantedFile, want, want_all
-from storage.ledger import chunks, get_meta, set_meta, upsert
+from storage.ledger import get_meta, set_meta
 from storage.names import candidate_path, email_path, thread_path
-from storage.thread_index import LedgerThreadIndex, rename_thread
+from storage.records import RecordRow, SightingRow, all_sightings, replace_records
+from storage.thread_index import LedgerThreadIndex, keep_old_ids, mark_settled, read_threads
 from storage.work import acquit, finish, generations
 
 _PEOPLE = "people_settled"  # the ledger's meta: digest of the curated files that were used, or "stale"
@@ -70,14 +71,8 @@ def settle_threads(deriver: Deriver, threads: Iterable[int]) -> tuple[list[int],
 def _read(deriver: Deriver, threads: Sequence[int]) -> _Snapshot:
     with deriver.workspace.ledger.read() as connection:
         index = LedgerThreadIndex(connection)
-        rows = [
-            row
-            for part in chunks(threads)
-            for row in connection.execute(
-                select(schema.thread.c.id, schema.thread.c.revision).where(schema.thread.c.id.in_(part))
-            )
-        ]
-        snapshot = _Snapshot(revisions={surrogate: revision for surrogate, revision in rows})
+        rows = read_threads(connection, threads)
+        snapshot = _Snapshot(revisions={surrogate: row.revision for surrogate, row in rows.items()})
         nodes = index.of_threads(threads)
         homes = index.threads(node.raw for node in nodes)
         for node in nodes:
@@ -149,19 +144,12 @@ def _versions(record: ThreadRecord) -> list[Version]:
 def _write(
     connection: Connection, deriver: Deriver, snapshot: _Snapshot, settled: dict[int, _Settled]
 ) -> tuple[list[int], list[str]]:
-    current = {
-        surrogate: (revision, public_id)
-        for part in chunks(sorted(snapshot.revisions))
-        for surrogate, revision, public_id in connection.execute(
-            select(schema.thread.c.id, schema.thread.c.revision, schema.thread.c.public_id).where(
-                schema.thread.c.id.in_(part)
-            )
-        )
-    }
+    current = read_threads(connection, sorted(snapshot.revisions))
     valid = [
         surrogate
         for surrogate, revision in sorted(snapshot.revisions.items())
-        if current.get(surrogate, (None, None))[0] == revision
+        if surrogate in current
+        and current[surrogate].revision == revision
         and (surrogate in settled or surrogate not in snapshot.nodes)
     ]
     now = datetime.now(UTC).isoformat(timespec="microseconds")
@@ -171,20 +159,17 @@ def _write(
         done = settled.get(surrogate)
         files[f"thread:{surrogate}"] = _files(done, now[:19] + "+00:00") if done else []
         if done:
-            raws += [copy.raw for record in done.conversation.records for copy in record.copies]
-    _rename(connection, valid, settled, {key: value[1] for key, value in current.items()}, now)
+            records = done.conversation.records
+            raws += [copy.raw for record in records for copy in record.copies]
+            new, keys = done.conversation.thread_id, [record.key for record in records]
+            keep_old_ids(connection, surrogate, current[surrogate].public_id, new, keys, now)
     _store_records(connection, valid, settled)
     changed = want_all(connection, files)
     changed += quarantine.release(connection, raws)
     for surrogate in valid:
         done = settled.get(surrogate)
-        connection.execute(
-            update(schema.thread)
-            .where(schema.thread.c.id == surrogate)
-            .values(
-                settled=snapshot.revisions[surrogate], public_id=done.conversation.thread_id if done else None
-            )
-        )
+        public_id = done.conversation.thread_id if done else None
+        mark_settled(connection, surrogate, snapshot.revisions[surrogate], public_id)
     if valid:
         set_meta(connection, _PEOPLE, "stale")
     finish(
@@ -200,7 +185,7 @@ def _files(done: _Settled, now: str) -> list[WantedFile]:
     files = []
     members = []
     for record, link, email in done.emails:
-        path = email_path(utc_key(email.internal_date or email.sent_at), email.thread_id, record.key)
+        path = _path_of(record, email)
         files.append(WantedFile(path, *render_email(email, now)))
         members.append(
             ThreadMember(
@@ -236,133 +221,51 @@ def _files(done: _Settled, now: str) -> list[WantedFile]:
     return files
 
 
-def _rename(
-    connection: Connection,
-    valid: Sequence[int],
-    settled: dict[int, _Settled],
-    public: dict[int, str | None],
-    now: str,
-) -> None:
-    """Keep the old ids of threads resolvable: of those that got an earlier root, and of those merged away."""
-    table = schema.thread.c
-    for surrogate in valid:
-        done = settled.get(surrogate)
-        if done is None:
-            continue
-        new = done.conversation.thread_id
-        connection.execute(delete(schema.redirect).where(schema.redirect.c.old == new))
-        old = public.get(surrogate)
-        if old and old != new:
-            in_use = connection.execute(
-                select(table.id).where(table.public_id == old, table.id != surrogate)
-            ).first()
-            if in_use is None:
-                rename_thread(connection, old, new, "rekeyed", now)
-        for merged in _merged_into(connection, surrogate, done):
-            if merged != new:
-                rename_thread(connection, merged, new, "merged", now)
-
-
-def _merged_into(connection: Connection, surrogate: int, done: _Settled) -> list[str]:
-    """Return public ids of threads whose records are all here now."""
-    keys = [record.key for record in done.conversation.records]
-    former: set[int] = set()
-    for part in chunks(keys):
-        former.update(
-            connection.scalars(
-                select(schema.record.c.thread).where(
-                    schema.record.c.key.in_(part), schema.record.c.thread != surrogate
-                )
-            )
-        )
-    ids = []
-    for other in sorted(former):
-        if (
-            connection.execute(
-                select(schema.node.c.raw).where(schema.node.c.thread == other).limit(1)
-            ).first()
-            is None
-        ):
-            public = connection.execute(
-                select(schema.thread.c.public_id).where(schema.thread.c.id == other)
-            ).scalar()
-            if public:
-                ids.append(public)
-    return ids
-
-
 def _store_records(connection: Connection, valid: Sequence[int], settled: dict[int, _Settled]) -> None:
-    for part in chunks(valid):
-        connection.execute(delete(schema.record).where(schema.record.c.thread.in_(part)))
-        connection.execute(delete(schema.sighting).where(schema.sighting.c.thread.in_(part)))
-    records: list[dict[str, object]] = []
-    sightings: list[dict[str, object]] = []
-    owners: dict[str, str] = {}
+    records: list[RecordRow] = []
+    sightings: list[SightingRow] = []
     for surrogate in valid:
         done = settled.get(surrogate)
         if done is None:
             continue
         for (record, link, email), entities in zip(done.emails, done.entities, strict=True):
             records.append(
-                {
-                    "key": record.key,
-                    "thread": surrogate,
-                    "raw": record.best.raw,
-                    "path": email_path(
-                        utc_key(email.internal_date or email.sent_at), email.thread_id, record.key
-                    ),
-                    "location": None,
-                    "method": link.method,
-                    "unclustered": email.unclustered,
-                }
+                RecordRow(
+                    key=record.key,
+                    thread=surrogate,
+                    raw=record.best.raw,
+                    path=_path_of(record, email),
+                    method=link.method,
+                    unclustered=email.unclustered,
+                    copies=tuple(copy.raw for copy in record.copies),
+                )
             )
-            owners.update((copy.raw, record.key) for copy in record.copies)
             sightings += _sightings(surrogate, record, email, entities)
-    _choose_locations(connection, records)
-    upsert(connection, schema.record, records)
-    upsert(connection, schema.sighting, sightings)
-    if owners:
-        connection.execute(
-            update(schema.node).where(schema.node.c.raw == bindparam("copy")).values(record=bindparam("of")),
-            [{"copy": raw, "of": key} for raw, key in sorted(owners.items())],
-        )
+    replace_records(connection, valid, records, sightings)
 
 
-def _choose_locations(connection: Connection, records: list[dict[str, object]]) -> None:
-    """Set for each record the location that counts as the message: the first place of its best copy."""
-    table = schema.location.c
-    first: dict[str, tuple[tuple[str, str, str], int]] = {}
-    for part in chunks([row["raw"] for row in records]):
-        query = select(table.raw, table.account, table.folder, table.uid, table.id).where(table.raw.in_(part))
-        for raw, account, folder, uid, number in connection.execute(query):
-            rank = ((account, folder, uid), number)
-            if raw not in first or rank < first[raw]:
-                first[raw] = rank
-    for row in records:
-        place = first.get(str(row["raw"]))
-        row["location"] = place[1] if place else None
+def _path_of(record: ThreadRecord, email: Email) -> str:
+    return email_path(utc_key(email.internal_date or email.sent_at), email.thread_id, record.key)
 
 
-def _sightings(
-    surrogate: int, record: ThreadRecord, email: Email, entities: Entities
-) -> list[dict[str, object]]:
+def _sightings(surrogate: int, record: ThreadRecord, email: Email, entities: Entities) -> list[SightingRow]:
     domains = {
         address.email: candidate.domain for candidate in entities.candidates for address in candidate.people
     }
-    rows = {}
+    rows: dict[tuple[str, str], SightingRow] = {}
     for person in entities.people:
         if person.role == "mention" or not person.email:
             continue
-        rows[(person.email, person.name)] = {
-            "record": record.key,
-            "email": person.email,
-            "name": person.name,
-            "thread": surrogate,
-            "internal": person.internal,
-            "domain": domains.get(person.email),
-            "date": record.date,
-            "subject": email.subject_normalized,
-        }
+        rows[(person.email, person.name)] = SightingRow(
+            record=record.key,
+            email=person.email,
+            name=person.name,
+            thread=surrogate,
+            internal=person.internal,
+            domain=domains.get(person.email),
+            date=record.date,
+            subject=email.subject_normalized,
+        )
     return list(rows.values())
 
 
@@ -378,10 +281,9 @@ def settle_people(deriver: Deriver) -> list[str]:
         if get_meta(connection, _PEOPLE) == inputs:
             return []
         set_meta(connection, _PEOPLE, inputs)
-        rows = connection.execute(select(schema.sighting)).all()
         by_person: dict[tuple[str, str], Sighting] = {}
         by_domain: dict[str, list[tuple[str, str, str, str, str]]] = {}
-        for row in rows:
+        for row in all_sightings(connection):
             person = by_person.setdefault(
                 (row.email, row.name),
                 Sighting(email=row.email, name=row.name, messages=[], internal=row.internal),

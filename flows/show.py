@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
 import stages
 from flows.explain import explain_email
-from flows.lookup import find_message, is_held, read_email, read_thread
 from flows.summary import balance_sheet, quarantine_sentence
 from models.config import load_settings
 from models.errors import UsageError
+from models.report import QuarantineFile
 from models.thread import ThreadFile, ThreadMember
 from storage import quarantine, schema, work
 from storage.files import Publisher, want_all
 from storage.ledger import Ledger, count_rows, open_ledger
+from storage.lookup import find_message, is_held, read_email, read_thread
 from storage.runs import last_report
 
 _FIRST_WORDS = 60
 
 
 @contextmanager
-def _ledger(options: argparse.Namespace):  # type: ignore[no-untyped-def]
+def _ledger(options: argparse.Namespace) -> Iterator[tuple[Ledger, Path]]:
+    """Yield the ledger of the state folder and the folder. Raises UsageError where there is none."""
     settings = load_settings(options.config, state=options.state)
     state = Path(settings.state).absolute()
     if settings.ledger_url is None and not (state / "ledger.db").exists():
@@ -73,6 +75,7 @@ def show_status(options: argparse.Namespace) -> int:
 
 
 def show_explain(options: argparse.Namespace) -> int:
+    """Print why a message became what it is; returns 1 where it is held or not finished."""
     with _ledger(options) as (ledger, _), ledger.read() as connection:
         found = find_message(connection, options.message)
         email = read_email(connection, found)
@@ -86,7 +89,7 @@ def show_explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def _explain_unfinished(connection: Any, raw: str, options: argparse.Namespace) -> int:
+def _explain_unfinished(connection: Connection, raw: str, options: argparse.Namespace) -> int:
     rows = [row for row, _ in quarantine.listing(connection) if row.raw == raw]
     text = quarantine_sentence(rows[0]) if rows else f"{raw} is stored but not finished: run again"
     if options.json:
@@ -97,6 +100,7 @@ def _explain_unfinished(connection: Any, raw: str, options: argparse.Namespace) 
 
 
 def show_path(options: argparse.Namespace) -> int:
+    """Print where a message's file is."""
     with _ledger(options) as (ledger, state), ledger.read() as connection:
         found = find_message(connection, options.message)
     if options.json:
@@ -107,6 +111,7 @@ def show_path(options: argparse.Namespace) -> int:
 
 
 def show_thread(options: argparse.Namespace) -> int:
+    """Print a conversation as a tree."""
     with _ledger(options) as (ledger, _), ledger.read() as connection:
         thread = read_thread(connection, options.name)
         words = {}
@@ -143,6 +148,7 @@ def thread_tree(thread: ThreadFile, words: dict[str, str]) -> list[str]:
 
 
 def manage_quarantine(options: argparse.Namespace) -> int:
+    """List or show what is held, or note that it is to be retried or dismissed."""
     with _ledger(options) as (ledger, state):
         with ledger.read() as connection:
             rows = quarantine.listing(connection)
@@ -176,7 +182,7 @@ def manage_quarantine(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list_quarantine(rows: list[Any], options: argparse.Namespace) -> int:
+def _list_quarantine(rows: list[tuple[QuarantineFile, bool]], options: argparse.Namespace) -> int:
     if options.json:
         _print_json([{**msgspec.to_builtins(row), "dismissed": dismissed} for row, dismissed in rows])
         return 0
@@ -189,7 +195,9 @@ def _list_quarantine(rows: list[Any], options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(ledger: Ledger, rows: list[Any], options: argparse.Namespace) -> list[str]:
+def _chosen(
+    ledger: Ledger, rows: list[tuple[QuarantineFile, bool]], options: argparse.Namespace
+) -> list[str]:
     known = [row.raw for row, _ in rows]
     if options.all:
         return known
@@ -208,6 +216,7 @@ def _chosen(ledger: Ledger, rows: list[Any], options: argparse.Namespace) -> lis
 
 
 def show_unclustered(options: argparse.Namespace) -> int:
+    """Print the messages whose text could not be read and that are in no thread."""
     record = schema.record.c
     with _ledger(options) as (ledger, _), ledger.read() as connection:
         rows = connection.execute(
@@ -224,6 +233,7 @@ def show_unclustered(options: argparse.Namespace) -> int:
 
 
 def print_versions() -> int:
+    """Print the version of the program, of the rules, and of each stage."""
     print(f"atlas-extract {version('atlas-extract')}, rules {stages.extraction_version()}")
     for name in stages.NAMES:
         print(f"  {name} {stages.version(name)}")

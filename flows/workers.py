@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing.context import ForkServerProcess
 
 from models.batch import BatchOut, BatchRef, Quarantined
-from models.errors import AtlasError, Defect
+from models.errors import AtlasError, Defect, Kind
 
 _IDLE_SECONDS = 900.0  # between messages: waiting for locks, publishing
 _STARTS = 3
@@ -26,7 +27,7 @@ _STARTS = 3
 class WorkerDied(Exception):
     """The worker ended or was ended while it was at message `raw` ("" between messages)."""
 
-    def __init__(self, raw: str, cause: str, kind: str) -> None:
+    def __init__(self, raw: str, cause: str, kind: Kind) -> None:
         super().__init__(cause)
         self.raw = raw
         self.cause = cause
@@ -39,7 +40,7 @@ class Worker:
     def __init__(self, message_seconds: float, memory_mb: int) -> None:
         self.message_seconds = message_seconds
         self.memory_mb = memory_mb
-        self._process: Any = None
+        self._process: ForkServerProcess | None = None
         self._pipe: Connection | None = None
         self._alive: Connection | None = None
 
@@ -71,7 +72,8 @@ class Worker:
                 if kind == "at":
                     at = value
                 elif kind == "out":
-                    return value  # type: ignore[no-any-return]
+                    out: BatchOut = value
+                    return out
                 elif isinstance(value, AtlasError):
                     raise value
                 else:
@@ -97,7 +99,7 @@ class Worker:
         if process.is_alive():
             process.kill()
             process.join()
-        return process.exitcode  # type: ignore[no-any-return]
+        return process.exitcode
 
     def stop(self) -> None:
         """End the process."""
@@ -142,14 +144,14 @@ class GuardedWorker:
                 raw = death.raw or (key if key.startswith("blake3:") else "")
                 if not raw:
                     raise Defect(
-                        f"the worker {death.cause}, and no message is to blame",
+                        f"a batch {death.cause}, and no message is to blame",
                         stage=stage,
-                        remedy="report this bug",
+                        remedy="report this as a bug of atlas-extract",
                     ) from death
                 failure = Quarantined(
                     key=raw,
                     stage=stage,
-                    kind="resource_limit" if death.kind == "resource_limit" else "defect",
+                    kind=death.kind,
                     detail=f"the message {death.cause}",
                     remedy="report this as a bug of atlas-extract; raise pipeline.message_seconds if it is only slow",
                 )
@@ -158,6 +160,7 @@ class GuardedWorker:
         return outs
 
     def stop(self) -> None:
+        """End the process."""
         self.worker.stop()
 
 
@@ -188,7 +191,7 @@ def _serve(pipe: Connection, alive: Connection, memory_mb: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    from flows.batch import run_batch
+    from flows.batch import run_batch  # the fork server has it already; signals are set before it
 
     _limit_memory(memory_mb)
     while True:
@@ -216,8 +219,6 @@ def _limit_memory(memory_mb: int) -> None:
     """Cap the worker's address space (Linux; macOS does not enforce it)."""
     if not sys.platform.startswith("linux"):
         return
-    import resource
-
     with open("/proc/self/statm", encoding="ascii") as file:
         present = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (present + (memory_mb << 20), resource.RLIM_INFINITY))

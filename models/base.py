@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -50,3 +50,12 @@ def utc_key(iso: str | None) -> str | None:
     except OverflowError:  # year 1 or 9999 pushed over the edge by its offset
         moment = parse_time(iso).replace(tzinfo=UTC)
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def shift_key(key: str, hours: float) -> str:
+    """Return the sortable UTC time `key` moved by some hours, held inside the years 1 to 9999."""
+    try:
+        moment = parse_time(key) + timedelta(hours=hours)
+    except OverflowError:
+        return "9999-12-31T23:59:59Z" if hours > 0 else "0001-01-01T00:00:00Z"
+    return utc_key(moment.isoformat()) or key

@@ -42,7 +42,7 @@ class Quarantined(Reference, frozen=True):
 
 
 class Unreadable(Reference, frozen=True):
-    """Something that a source lists and cannot give: it was never seen."""
+    """A file, folder or message that a source lists and cannot give: its relative path, and why. Never seen."""
 
     path: str
     reason: str

@@ -19,6 +19,8 @@ from models.errors import UsageError
 
 
 class Section(BaseModel):
+    """A table of the configuration; a key that it does not know is an error."""
+
     model_config = ConfigDict(extra="forbid")
 
 

@@ -34,6 +34,8 @@ class Party(Record):
 
 
 class EmailEntities(Record):
+    """What was found in one message, with spans into `body_text_clean`; what its thread knows is in it too."""
+
     dates: list[DateMention]
     amounts: list[Amount]
     project_keywords: list[str]
@@ -46,6 +48,8 @@ class EmailEntities(Record):
 
 
 class EmailIntent(Record):
+    """The intent after the 0.6 rule, and the whole ranking (8 rows, sums to 1)."""
+
     primary: str
     secondary: list[str]
     confidence: float
@@ -54,6 +58,8 @@ class EmailIntent(Record):
 
 
 class Guardrails(Record):
+    """What a reader, above all a language model, should be warned of."""
+
     flags: list[Flag]
 
 

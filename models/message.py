@@ -22,6 +22,8 @@ SegmentKind = Literal[
     "banner",
     "device_line",
 ]
+Role = Literal["from", "sender", "reply_to", "to", "cc", "mention"]
+UNREADABLE_SHARE = 0.2  # more replacements than this among the non-ASCII characters: no text could be read
 INTENTS = ("催办", "决策", "转交", "询问", "抱怨", "表扬", "通知", "闲聊")
 
 
@@ -45,6 +47,8 @@ class Attachment(Record):
 
 
 class Attendee(Record):
+    """One ATTENDEE of an event; `partstat` as in RFC 5545 §3.2.12 (`ACCEPTED`, `NEEDS-ACTION` …)."""
+
     name: str = ""
     email: str = ""
     partstat: str | None = None
@@ -106,6 +110,8 @@ class Share(Record):
 
 
 class DateCandidate(Record):
+    """A time that the message may be of (ISO 8601 with offset), and where it comes from."""
+
     label: str
     valid_from: str | None = None
 
@@ -232,12 +238,14 @@ class Person(Record):
     name: str
     email: str | None = None
     internal: bool = False
-    role: Literal["from", "sender", "reply_to", "to", "cc", "mention"] = "mention"
+    role: Role = "mention"
     start: int | None = None
     end: int | None = None
 
 
 class CustomerMatch(Record):
+    """A customer that a header address belongs to; `reason` is a clause that names header and rule."""
+
     customer_id: str
     reason: str
 
@@ -268,6 +276,8 @@ class Entities(Record):
 
 
 class Ranked(Record):
+    """One intent with its probability (0-1)."""
+
     label: str
     p: float
 

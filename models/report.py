@@ -11,7 +11,10 @@ from models.errors import Kind
 
 
 class ThreadCounts(Record):
-    """Threads that began in this run, that merged into another, that changed their id; links that are guesses."""
+    """Threads that began in this run, that merged into another, that changed their id.
+
+    `guessed_links` are those of the whole state, not of this run alone.
+    """
 
     new: int = 0
     merged: int = 0
@@ -20,6 +23,8 @@ class ThreadCounts(Record):
 
 
 class FolderCounts(Record):
+    """The balance of one folder of an account, in messages."""
+
     seen: int = 0
     written: int = 0
     unchanged: int = 0
@@ -97,7 +102,10 @@ class CandidateFile(Record):
 
 
 class MergeProposal(Record):
-    """One row of `people/_to_merge.json`: two addresses that may be one person, with the reasons."""
+    """One row of `people/_to_merge.json`: two addresses (`a` < `b`) that may be one person; `score` is 0 to 1.
+
+    `reasons` speak for it, `counter` against it; a person says yes or no.
+    """
 
     a: str
     b: str

@@ -37,6 +37,7 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 def render_schema(name: str) -> str:
+    """Return one schema as the text of its file."""
     return json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
 
 

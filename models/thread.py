@@ -24,8 +24,9 @@ class Node(Record):
     """The thread index's row of one raw message: a pure function of the message alone.
 
     `date` is a sortable UTC time (None: no evidence); `identity` is equal for copies of one message that
-    differ only in transport; `ids` are hard keys (own ids first), `refs` what it points to, oldest first,
-    the direct parent last. `tokens` is a small sorted sample of the clean text's words for tie-breaks.
+    differ only in transport; `refs` is what it points to, oldest first, the direct parent last; `parent_ref`
+    the one that In-Reply-To names; `group_key` what a client or server shares within one conversation.
+    `tokens` is a small sorted sample of the clean text's words for tie-breaks.
     """
 
     raw: str
@@ -46,6 +47,12 @@ class Node(Record):
     reply_sign: bool = False
     joins_by_subject: bool = True
     tokens: list[str] = []
+
+
+def hard_keys(node: Node) -> list[str]:
+    """Return what joins a message to others for certain: its own ids, the ids it names, its group."""
+    group = [node.group_key] if node.group_key else []
+    return list(dict.fromkeys([*node.own_ids, *node.refs, *group]))
 
 
 class SoftEdge(Record):

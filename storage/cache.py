@@ -81,6 +81,7 @@ class RecordCache:
                 self.connection.execute("ROLLBACK")
 
     def close(self) -> None:
+        """Close the file."""
         if self.connection is not None:
             self.connection.close()
 

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+
+from models.errors import Transient
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMP_MARK = ".atlas-tmp"
 _SYNCERS = 8
 _numbers = itertools.count()  # names that are alike in their first letters meet in one folder
+
+
+@contextmanager
+def transient_disk(what: str, stage: str | None = None) -> Iterator[None]:
+    """Raise what the disk says inside (full, no rights) as Transient; `what` failed is how it begins."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise Transient(
+            f"{what}: {error.strerror or error}{where}",
+            stage=stage,
+            remedy="free space or correct the rights, then run again: nothing is lost",
+        ) from error
 
 
 def make_folder(path: Path) -> None:

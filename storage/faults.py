@@ -1,14 +1,16 @@
 """Named points where a test can make the process die, to prove that starting again loses nothing.
 
-`ATLAS_CRASH_AT=<point>:<n>` kills the process with SIGKILL at the n-th passing of the point.
+`ATLAS_CRASH_AT=<point>:<n>` kills the process with SIGKILL at the n-th passing of the point, and with
+`ATLAS_CRASH_GROUP` its whole process group.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from typing import Literal
 
-POINTS = (
+Point = Literal[
     "blob-written",
     "fetch-committed",
     "decode-cached",
@@ -18,11 +20,11 @@ POINTS = (
     "publish-written",
     "publish-renamed",
     "publish-removed",
-)
+]
 _passed: dict[str, int] = {}
 
 
-def passing(point: str) -> None:
+def passing(point: Point) -> None:
     """Note that `point` is passed; die here if the environment asks for it."""
     wish = os.environ.get("ATLAS_CRASH_AT")
     if wish is None:
@@ -32,10 +34,9 @@ def passing(point: str) -> None:
         return
     _passed[point] = _passed.get(point, 0) + 1
     if _passed[point] >= int(count or 1):
-        # the whole group: a dying worker alone would only be restarted by its parent
-        os.killpg(os.getpgrp(), signal.SIGKILL) if os.environ.get("ATLAS_CRASH_GROUP") else os.kill(
-            os.getpid(), signal.SIGKILL
-        )
+        if os.environ.get("ATLAS_CRASH_GROUP"):  # a dying worker alone would only be replaced by its parent
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def inject(stage: str, raw: str) -> None:

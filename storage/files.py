@@ -11,15 +11,14 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, delete, or_, select
 
-from models.errors import Transient
 from storage.blobs import compress, decompress
-from storage.durable import TEMP_MARK, move_all, open_lock, sync_folder, write_temps
+from storage.durable import TEMP_MARK, move_all, open_lock, sync_folder, transient_disk, write_temps
 from storage.faults import passing
 from storage.ledger import Ledger, chunks, next_change, upsert
 from storage.schema import published, wanted
@@ -121,28 +120,19 @@ class Publisher:
         finally:
             os.close(descriptor)
 
-    @contextmanager
-    def _typed_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = f" ({error.filename})" if error.filename else ""
-            raise Transient(
-                f"publishing under {self.state} failed: {error.strerror}{where}",
-                stage="normalize",
-                remedy="free space or correct the rights, then run again: nothing is lost",
-            ) from error
-
     def start(self) -> None:
         """Bring the disk up to date: what a crash left, what somebody deleted, temporary files."""
-        with self._typed_errors(), self._lock():
+        with self._reaching_disk(), self._lock():
             self._forget_missing()
             self._publish(None)
 
     def publish(self, paths: Iterable[str] | None = None) -> None:
         """Bring `paths` (or everything) up to date. Raises Transient when the disk is full or refuses."""
-        with self._typed_errors(), self._lock():
+        with self._reaching_disk(), self._lock():
             self._publish(paths)
+
+    def _reaching_disk(self) -> AbstractContextManager[None]:
+        return transient_disk(f"publishing under {self.state} failed", stage="normalize")
 
     def _forget_missing(self) -> None:
         present: dict[str, int] = {}

@@ -49,6 +49,7 @@ class Lease:
             )
 
     def release(self) -> None:
+        """Give the mailbox back. Raises Transient where the ledger cannot note it; the file lock is free even so."""
         self._stop.set()
         self._thread.join()
         try:

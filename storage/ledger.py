@@ -68,6 +68,7 @@ class Ledger:
             yield connection
 
     def close(self) -> None:
+        """Close the connections."""
         self.engine.dispose()
 
 
@@ -193,10 +194,12 @@ def _reason(error: DBAPIError) -> str:
 
 
 def get_meta(connection: Connection, key: str) -> str | None:
+    """Return a fact about the whole state root (`tenant`, `schema` …), None if it was never set."""
     return connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar()
 
 
 def set_meta(connection: Connection, key: str, value: str) -> None:
+    """Set a fact about the whole state root."""
     upsert(connection, schema.meta, [{"key": key, "value": value}])
 
 
@@ -210,6 +213,7 @@ def next_change(connection: Connection) -> int:
 
 
 def last_change(connection: Connection) -> int:
+    """Return the number of the last change, 0 before the first."""
     table = schema.counter
     return connection.execute(select(table.c.n).where(table.c.name == "change")).scalar() or 0
 
@@ -251,4 +255,5 @@ def chunks(values: Iterable[Any], size: int = CHUNK) -> Iterator[list[Any]]:
 
 
 def count_rows(connection: Connection, table: Table) -> int:
+    """Return how many rows a table has."""
     return connection.execute(select(func.count()).select_from(table)).scalar_one()

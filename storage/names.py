@@ -48,6 +48,7 @@ def email_path(utc: str | None, thread_id: str, msg_id: str) -> str:
 
 
 def thread_path(thread_id: str) -> str:
+    """Return the path of a thread's file relative to the state root."""
     return f"threads/{thread_id}.json"
 
 
@@ -57,4 +58,5 @@ def failed_path(raw: str) -> str:
 
 
 def candidate_path(domain: str) -> str:
+    """Return the path of the file that proposes a domain as a customer's."""
     return f"customers/UNCLASSIFIED-{safe_name(domain)}.json"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from models.base import digest
 from models.batch import Quarantined
@@ -49,23 +50,19 @@ def hold(connection: Connection, failures: Sequence[Quarantined], signatures: di
 
 
 def refresh(connection: Connection, raws: Iterable[str]) -> list[str]:
-    """Write the quarantine files of held messages anew (their locations may have changed)."""
+    """Write the quarantine files of held messages anew (their locations may have changed).
+
+    A dismissed message has none.
+    """
     files: dict[str, Sequence[WantedFile]] = {}
     raws = sorted(set(raws))
     places = locations_of(connection, raws)
     for part in chunks(raws):
         for row in _rows(connection, part):
-            content = QuarantineFile(
-                kind=row.kind,
-                stage=row.stage,
-                detail=row.detail,
-                remedy=row.remedy,
-                raw=row.raw,
-                locations=places.get(row.raw, []),
-                first_seen=row.first_seen,
-                tries=row.tries,
-                traceback=row.traceback,
-            )
+            if row.dismissed:
+                files[row.raw] = []
+                continue
+            content = _file_of(row, places)
             data = msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
             files[row.raw] = [WantedFile(failed_path(row.raw), digest(content), data)]
     return want_all(connection, files)
@@ -101,23 +98,7 @@ def listing(connection: Connection) -> list[tuple[QuarantineFile, bool]]:
     """Return all held messages with whether the user dismissed them, oldest first."""
     rows = connection.execute(select(quarantine).order_by(quarantine.c.first_seen, quarantine.c.raw)).all()
     places = locations_of(connection, [row.raw for row in rows])
-    return [
-        (
-            QuarantineFile(
-                kind=row.kind,
-                stage=row.stage,
-                detail=row.detail,
-                remedy=row.remedy,
-                raw=row.raw,
-                locations=places.get(row.raw, []),
-                first_seen=row.first_seen,
-                tries=row.tries,
-                traceback=row.traceback,
-            ),
-            bool(row.dismissed),
-        )
-        for row in rows
-    ]
+    return [(_file_of(row, places), bool(row.dismissed)) for row in rows]
 
 
 def locations_of(connection: Connection, raws: Iterable[str]) -> dict[str, list[Location]]:
@@ -135,5 +116,19 @@ def locations_of(connection: Connection, raws: Iterable[str]) -> dict[str, list[
     return found
 
 
-def _rows(connection: Connection, raws: list[str]):  # type: ignore[no-untyped-def]
+def _rows(connection: Connection, raws: list[str]) -> Sequence[Row[Any]]:
     return connection.execute(select(quarantine).where(quarantine.c.raw.in_(raws))).all()
+
+
+def _file_of(row: Row[Any], places: Mapping[str, list[Location]]) -> QuarantineFile:
+    return QuarantineFile(
+        kind=row.kind,
+        stage=row.stage,
+        detail=row.detail,
+        remedy=row.remedy,
+        raw=row.raw,
+        locations=places.get(row.raw, []),
+        first_seen=row.first_seen,
+        tries=row.tries,
+        traceback=row.traceback,
+    )

@@ -31,6 +31,7 @@ class RunLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
+        """Tell that the run is over."""
         self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
@@ -111,6 +112,7 @@ def finish_run(ledger: Ledger, state: Path, report: Report) -> None:
 
 
 def last_report(ledger: Ledger) -> Report | None:
+    """Return the report of the run that began last and came to an end, None if there is none."""
     with ledger.read() as connection:
         text = connection.execute(
             select(run.c.report)

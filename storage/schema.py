@@ -36,12 +36,18 @@ class Key(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Any) -> str | None:
-        if value is None or len(value) * 4 <= _KEY_BYTES:
-            return value
-        data = value.encode("utf-8", "surrogatepass")
-        if len(data) <= _KEY_BYTES:
-            return value
-        return f"{data[:_KEY_BYTES].decode('utf-8', 'ignore')}~{blake3(data).hexdigest()[:32]}"
+        """Return what is stored and compared for `value`."""
+        return None if value is None else stored_key(value)
+
+
+def stored_key(value: str) -> str:
+    """Return what stands in a `Key` column for `value`."""
+    if len(value) * 4 <= _KEY_BYTES:
+        return value
+    data = value.encode("utf-8", "surrogatepass")
+    if len(data) <= _KEY_BYTES:
+        return value
+    return f"{data[:_KEY_BYTES].decode('utf-8', 'ignore')}~{blake3(data).hexdigest()[:32]}"
 
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))
@@ -90,7 +96,7 @@ work = Table(  # one row for each raw message: what is still to do
     "work",
     metadata,
     Column("raw", String, primary_key=True),
-    Column("status", String, nullable=False),  # pending, done, held
+    Column("status", String, nullable=False),  # pending, done, held, refresh (held, its file to be renewed)
     Column("generation", Integer, nullable=False),  # counts requests, so that a late "done" hides no new one
     Column("signature", String),  # versions and policies that the finished work was done with
     Index("work_status", "status"),
@@ -129,18 +135,18 @@ node = Table(
     metadata,
     Column("raw", String, primary_key=True),
     Column("msg_id", Key, nullable=False),
-    Column("subject_key", Key, nullable=False),
+    Column("subject_key", Key, nullable=False),  # empty where the mail never joins by subject
     Column("date", String),
     Column("waiting", Boolean, nullable=False),  # a reply without headers: may hang on a soft edge
     Column("thread", Integer),
     Column("record", Key),  # key of the record that this copy belongs to, set by settle
     Column("body", LargeBinary, nullable=False),  # the packed Node
-    Index("node_bucket", "subject_key", "date"),
+    Index("node_bucket", "subject_key", "date", "waiting", "raw"),
     Index("node_thread", "thread"),
     Index("node_msg_id", "msg_id"),
 )
 
-node_id = Table(  # every id that a node owns or names
+node_id = Table(  # every hard key: the ids that a node owns or names, its group
     "node_id",
     metadata,
     Column("id", Key, primary_key=True),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Column, Connection, delete, func, insert, select, tuple_, update
 
 from models.base import pack
-from models.thread import Node, SoftEdge
+from models.thread import Node, SoftEdge, hard_keys
 from storage.ledger import chunks, upsert
-from storage.schema import node, node_id, redirect, soft_edge, thread
+from storage.schema import node, node_id, record, redirect, soft_edge, stored_key, thread
 
 _decoder = msgspec.msgpack.Decoder(Node)
+_ORDER = tuple_(
+    node.c.date, node.c.waiting, node.c.raw
+)  # of a bucket: originals before replies of one second
 
 
 class LedgerThreadIndex:
@@ -23,7 +27,7 @@ class LedgerThreadIndex:
         self.run_id = run_id
 
     def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
-        """Insert or replace nodes with their ids; the thread of a known node is kept."""
+        """Insert or replace nodes with their keys; the thread of a known node is kept."""
         raws = [n.raw for n in nodes]
         for part in chunks(raws):
             self.connection.execute(delete(node_id).where(node_id.c.raw.in_(part)))
@@ -31,7 +35,7 @@ class LedgerThreadIndex:
             {
                 "raw": n.raw,
                 "msg_id": n.msg_id,
-                "subject_key": n.subject_key,
+                "subject_key": n.subject_key if n.joins_by_subject else "",
                 "date": n.date,
                 "waiting": wait,
                 "thread": None,
@@ -41,9 +45,9 @@ class LedgerThreadIndex:
             for n, wait in zip(nodes, waiting, strict=True)
         ]
         upsert(self.connection, node, rows, keep=("thread", "record"))
-        ids = [{"id": i, "raw": n.raw} for n in nodes for i in dict.fromkeys([*n.own_ids, *n.refs])]
-        if ids:
-            self.connection.execute(insert(node_id), ids)
+        keys = [{"id": key, "raw": n.raw} for n in nodes for key in hard_keys(n)]
+        if keys:
+            self.connection.execute(insert(node_id), keys)
 
     def drop(self, raws: Iterable[str]) -> None:
         """Remove nodes, their ids and the guesses that they made."""
@@ -53,43 +57,62 @@ class LedgerThreadIndex:
             self.connection.execute(delete(soft_edge).where(soft_edge.c.child.in_(part)))
 
     def nodes(self, raws: Iterable[str]) -> list[Node]:
+        """Return those of `raws` that are in the index, sorted by hash."""
         return self._nodes(raws, node.c.raw)
 
     def of_threads(self, threads: Iterable[int]) -> list[Node]:
+        """Return the members of threads (surrogates), sorted by hash."""
         return self._nodes(threads, node.c.thread)
 
-    def _nodes(self, values: Iterable[object], column: object) -> list[Node]:
+    def _nodes(self, values: Iterable[object], column: Column[Any]) -> list[Node]:
         found: list[Node] = []
         for part in chunks(values):
-            rows = self.connection.execute(select(node.c.body).where(column.in_(part)))  # type: ignore[attr-defined]
+            rows = self.connection.execute(select(node.c.body).where(column.in_(part)))
             found.extend(_decoder.decode(body) for (body,) in rows)
         return sorted(found, key=lambda n: n.raw)
 
-    def naming(self, ids: Iterable[str]) -> list[Node]:
-        """Return the nodes that own or name any of `ids`."""
-        raws: set[str] = set()
-        for part in chunks(ids):
-            raws.update(self.connection.scalars(select(node_id.c.raw).where(node_id.c.id.in_(part))))
-        return self.nodes(sorted(raws))
+    def homes(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return, for each key that a stored node owns or names, the thread of one such node."""
+        asked = {stored_key(key): key for key in keys}
+        found: dict[str, str] = {}
+        table = node_id.c
+        for part in chunks(asked):
+            query = select(table.id, func.min(table.raw)).where(table.id.in_(part)).group_by(table.id)
+            found.update((asked[stored], raw) for stored, raw in self.connection.execute(query))
+        threads = self.threads(sorted(set(found.values())))
+        return {key: threads[raw] for key, raw in found.items() if raw in threads}
 
-    def bucket(self, subject_key: str, since: str, until: str, limit: int) -> list[Node]:
-        """Return nodes of one subject with `since <= date <= until`, newest first, at most `limit`."""
+    def before(self, place: Node, waiting: bool, since: str, limit: int) -> list[Node]:
+        """Return the bucket of `place` before it (date, waiting, hash), newest first: at most `limit` nodes that
+        are not older than `since`."""
         table = node.c
         query = (
             select(table.body)
-            .where(table.subject_key == subject_key, table.date >= since, table.date <= until)
-            .order_by(table.date.desc(), table.raw.desc())
+            .where(
+                table.subject_key == place.subject_key,
+                table.date >= since,
+                tuple_(place.date, waiting, place.raw) > _ORDER,
+            )
+            .order_by(table.date.desc(), table.waiting.desc(), table.raw.desc())
             .limit(limit)
         )
         return [_decoder.decode(body) for (body,) in self.connection.execute(query)]
 
-    def waiting(self, subject_keys: Iterable[str]) -> list[Node]:
-        """Return the replies without headers under these subjects."""
-        found: list[Node] = []
-        for part in chunks(sorted(subject_keys)):
-            query = select(node.c.body).where(node.c.subject_key.in_(part), node.c.waiting)
-            found.extend(_decoder.decode(body) for (body,) in self.connection.execute(query))
-        return sorted(found, key=lambda n: n.raw)
+    def waiting_after(self, place: Node, waiting: bool, until: str, limit: int) -> list[Node]:
+        """Return the replies without headers among the `limit` nodes that follow `place` in its bucket, up to
+        the date `until`."""
+        table = node.c
+        query = (
+            select(table.raw, table.waiting)
+            .where(
+                table.subject_key == place.subject_key,
+                table.date <= until,
+                tuple_(place.date, waiting, place.raw) < _ORDER,
+            )
+            .order_by(table.date, table.waiting, table.raw)
+            .limit(limit)
+        )
+        return self.nodes(raw for raw, waits in self.connection.execute(query) if waits)
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""
@@ -104,9 +127,11 @@ class LedgerThreadIndex:
         return [found[child] for child in sorted(found)]
 
     def put_soft(self, edges: Sequence[SoftEdge]) -> None:
+        """Store guesses; a child's earlier guess is replaced."""
         upsert(self.connection, soft_edge, [msgspec.to_builtins(edge) for edge in edges])
 
     def remove_soft(self, children: Iterable[str]) -> None:
+        """Remove the guesses that these children made."""
         for part in chunks(children):
             self.connection.execute(delete(soft_edge).where(soft_edge.c.child.in_(part)))
 
@@ -119,14 +144,21 @@ class LedgerThreadIndex:
         return found
 
     def new_thread(self) -> int:
+        """Return the surrogate of a new, empty thread, which this run began."""
         row = {"revision": 0, "settled": 0, "public_id": None, "created_by": self.run_id}
         key = self.connection.execute(insert(thread), row).inserted_primary_key
         assert key is not None
         return int(key[0])
 
     def assign(self, raws: Iterable[str], surrogate: int) -> None:
+        """Put nodes into a thread."""
         for part in chunks(raws):
             self.connection.execute(update(node).where(node.c.raw.in_(part)).values(thread=surrogate))
+
+    def merge(self, surrogates: Iterable[int], into: int) -> None:
+        """Put all members of some threads into another one."""
+        for part in chunks(surrogates):
+            self.connection.execute(update(node).where(node.c.thread.in_(part)).values(thread=into))
 
     def touch(self, surrogates: Iterable[int]) -> None:
         """Note that these threads changed: their files have to be settled again."""
@@ -140,6 +172,62 @@ def unsettled(connection: Connection) -> list[tuple[int, int]]:
     """Return surrogate and revision of the threads whose files do not show their last revision."""
     query = select(thread.c.id, thread.c.revision).where(thread.c.revision != thread.c.settled)
     return sorted((surrogate, revision) for surrogate, revision in connection.execute(query))
+
+
+class ThreadRow(NamedTuple):
+    """A thread as the ledger knows it; `public_id` is None until it was settled."""
+
+    revision: int
+    public_id: str | None
+
+
+def read_threads(connection: Connection, surrogates: Iterable[int]) -> dict[int, ThreadRow]:
+    """Return the threads of these surrogates that there are."""
+    found: dict[int, ThreadRow] = {}
+    for part in chunks(surrogates):
+        query = select(thread.c.id, thread.c.revision, thread.c.public_id).where(thread.c.id.in_(part))
+        for surrogate, revision, public_id in connection.execute(query):
+            found[surrogate] = ThreadRow(revision, public_id)
+    return found
+
+
+def mark_settled(connection: Connection, surrogate: int, revision: int, public_id: str | None) -> None:
+    """Note that the wanted files show this revision of a thread; without members it has no public id."""
+    connection.execute(
+        update(thread).where(thread.c.id == surrogate).values(settled=revision, public_id=public_id)
+    )
+
+
+def keep_old_ids(
+    connection: Connection, surrogate: int, old: str | None, new: str, keys: Iterable[str], at: str
+) -> None:
+    """Redirect to `new` the ids that a thread had (`old`) and those of threads that were merged into it.
+
+    To be called before the thread's new `keys` (its records) and its new public id are stored.
+    """
+    connection.execute(delete(redirect).where(redirect.c.old == new))
+    if old and old != new:
+        elsewhere = select(thread.c.id).where(thread.c.public_id == old, thread.c.id != surrogate)
+        if connection.execute(elsewhere).first() is None:
+            rename_thread(connection, old, new, "rekeyed", at)
+    for merged in _merged_into(connection, surrogate, keys):
+        if merged != new:
+            rename_thread(connection, merged, new, "merged", at)
+
+
+def _merged_into(connection: Connection, surrogate: int, keys: Iterable[str]) -> list[str]:
+    """Return the public ids of threads that held some of these records before and have no member left."""
+    former: set[int] = set()
+    for part in chunks(keys):
+        query = select(record.c.thread).where(record.c.key.in_(part), record.c.thread != surrogate)
+        former.update(connection.scalars(query))
+    ids = []
+    for other in sorted(former):
+        if connection.execute(select(node.c.raw).where(node.c.thread == other).limit(1)).first() is None:
+            public = connection.execute(select(thread.c.public_id).where(thread.c.id == other)).scalar()
+            if public:
+                ids.append(public)
+    return ids
 
 
 def rename_thread(connection: Connection, old: str, new: str, reason: str, at: str) -> None:

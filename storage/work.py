@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from sqlalchemy import Connection, and_, case, delete, insert, or_, select, update
 
 from storage.ledger import chunks, upsert
-from storage.schema import inflight, location, quarantine, suspect, work
+from storage.schema import cursor, inflight, location, node, quarantine, suspect, work
+
+Status = Literal["pending", "done", "held", "refresh"]
 
 
 class Known:
@@ -89,6 +92,31 @@ def store_locations(connection: Connection, account: str, rows: Sequence[dict[st
     request(connection, sorted(again))
 
 
+def dates_of(connection: Connection, ids: Iterable[int]) -> dict[int, str | None]:
+    """Return location id → the sortable UTC time of the message there, None where it has none yet."""
+    found: dict[int, str | None] = {}
+    for part in chunks(ids):
+        query = (
+            select(location.c.id, node.c.date)
+            .select_from(location.outerjoin(node, location.c.raw == node.c.raw))
+            .where(location.c.id.in_(part))
+        )
+        found.update((number, date) for number, date in connection.execute(query))
+    return found
+
+
+def cursor_of(connection: Connection, account: str, folder: str) -> str | None:
+    """Return what was received of a folder (for an mbox: its stamp), None before it was received completely."""
+    query = select(cursor.c.value).where(cursor.c.account == account, cursor.c.folder == folder)
+    return connection.execute(query).scalar()
+
+
+def store_cursors(connection: Connection, account: str, values: Mapping[str, str]) -> None:
+    """Note folder → cursor, in the transaction that stores what the cursors say was received."""
+    rows = [{"account": account, "folder": folder, "value": value} for folder, value in values.items()]
+    upsert(connection, cursor, rows)
+
+
 def request(connection: Connection, raws: Sequence[str]) -> None:
     """Ask for work on raw messages: new ones become pending, known ones get a new generation.
 
@@ -167,6 +195,7 @@ def to_refresh(connection: Connection) -> list[str]:
 
 
 def generations(connection: Connection, raws: Iterable[str]) -> dict[str, int]:
+    """Return raw hash → how often work on it was asked for."""
     found: dict[str, int] = {}
     for part in chunks(raws):
         for raw, generation in connection.execute(
@@ -188,7 +217,8 @@ def finish(connection: Connection, seen: dict[str, int], signature: str) -> None
             )
 
 
-def set_status(connection: Connection, raws: Iterable[str], status: str) -> None:
+def set_status(connection: Connection, raws: Iterable[str], status: Status) -> None:
+    """Set the status of raw messages, whatever it was."""
     for part in chunks(raws):
         connection.execute(update(work).where(work.c.raw.in_(part)).values(status=status))
 
@@ -202,6 +232,7 @@ def note_inflight(
 
 
 def clear_inflight(connection: Connection, run_id: str, batch_id: str) -> None:
+    """Forget a batch that came to its end."""
     connection.execute(delete(inflight).where(inflight.c.run_id == run_id, inflight.c.batch_id == batch_id))
 
 
@@ -224,5 +255,6 @@ def suspects(connection: Connection) -> dict[str, int]:
 
 
 def acquit(connection: Connection, raws: Iterable[str]) -> None:
+    """Take messages that got through off the list of suspects."""
     for part in chunks(raws):
         connection.execute(delete(suspect).where(suspect.c.raw.in_(part)))

@@ -35,6 +35,7 @@ class Workspace:
     sources: dict[str, str]  # account → path of an archive
 
     def close(self) -> None:
+        """Close the databases."""
         self.cache.close()
         self.ledger.close()
 
@@ -53,7 +54,9 @@ def open_workspace(settings: Settings, sources: dict[str, str] | None = None) ->
         probe.unlink()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Transient(f"the state folder {state}: {error.strerror}", remedy="free space, then run again") from error
+            raise Transient(
+                f"the state folder {state}: {error.strerror}", remedy="free space, then run again"
+            ) from error
         raise UsageError(
             f"the state folder {state} cannot be written: {error.strerror}",
             remedy="check its rights, or name another one with --state",

@@ -69,7 +69,7 @@ def decode_bytes(data: bytes, label: str | None) -> str:
 def decode_text(data: bytes, label: str | None) -> Text:
     """Return `data` as text with the codec that was used and, if the label was overruled, why."""
     codec = codec_of(label)
-    marked = _by_mark(data, codec)
+    marked = _by_mark(data)
     if marked is not None:
         return marked
     if data.isascii():
@@ -126,7 +126,8 @@ def _mostly_utf8(data: bytes) -> str | None:
     return text if good > 9 * bad else None
 
 
-def _by_mark(data: bytes, codec: str | None) -> Text | None:
+def _by_mark(data: bytes) -> Text | None:
+    """Return `data` by its byte order mark, None if it has none."""
     if data.startswith(b"\xef\xbb\xbf"):
         return Text(_clean(data[3:].decode("utf-8", "replace")), "utf-8")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and len(data) >= 4:

@@ -68,11 +68,8 @@ class Part:
         return self.mime in NESTED and len(self.children) == 1
 
     @property
-    def is_multipart(self) -> bool:
-        return bool(self.children) and not self.is_message
-
-    @property
     def content_id(self) -> str | None:
+        """Content-ID without angle brackets (RFC 2392), None if there is none."""
         value = self.headers.ascii("content-id").strip("<> ")
         return value or None
 

@@ -290,7 +290,7 @@ class Scan:
                 or find_header(self.book, self.lines, index, led=True)
                 or find_attribution(self.book, self.lines, index)
             )
-            if marker and marker.start == start + (index - start) - (index - marker.start) and seen <= 4:
+            if marker:
                 return marker
         return None
 

@@ -47,7 +47,7 @@ def find_tail(book: RuleBook, lines: Sequence[Line], sender: Sender) -> list[Cut
     cuts: list[Cut] = []
     end = _trim(lines, len(lines))
     end = _cut_small_print(book, lines, end, cuts)
-    delimiter = _find_delimiter(book, lines, end)
+    delimiter = _find_delimiter(lines, end)
     if delimiter is not None:
         cuts.append(Cut(delimiter, end, "signature", "any:signature.delimiter", hard=True))
         end = _trim(lines, delimiter)
@@ -167,7 +167,7 @@ def _is_link(text: str) -> bool:
 # --- signature ---------------------------------------------------------------------------------------
 
 
-def _find_delimiter(book: RuleBook, lines: Sequence[Line], end: int) -> int | None:
+def _find_delimiter(lines: Sequence[Line], end: int) -> int | None:
     """Return the line of `-- ` (RFC 3676 §4.3) with at most `REACH` lines of words below it."""
     below = bullets = 0
     for index in range(end - 1, max(end - 60, -1), -1):

@@ -42,7 +42,6 @@ class Figure:
     end: int
     value: float
     scaled: bool
-    number_end: int
     currency: str | None = None
     explicit: bool = False
     multiplier: float = 1.0
@@ -141,7 +140,7 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
         value = read_words(raw)
     if value is None or before == "第":
         return None
-    figure = Figure(start, end, value, False, end)
+    figure = Figure(start, end, value, False)
     lead = re.match(r"[0-9０-９.,]+|[〇零一二三四五六七八九两兩]+", raw)
     if (
         match["words"] is None

@@ -6,13 +6,16 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from models.addresses import domain_of, is_under
 from models.message import Address, Candidate, CustomerMatch
 from stages.entities.config import EntitiesPolicy
 from stages.entities.message import EntitiesInput
-from stages.entities.people import address_key, clean_name, domain_of, is_role_address, under
+from stages.entities.people import address_key, clean_name, is_role_address
 
 
 class CustomerFinding(NamedTuple):
+    """The customer's id (None: no domain map entry fits), why, and outside domains that the map does not know."""
+
     candidate: str | None
     matches: list[CustomerMatch]
     receipt: str
@@ -59,7 +62,7 @@ def find_customer(
         if not domain:
             continue
         customer, reason = contacts.get(key), f"{header}: {key} is a contact"
-        if customer is None and under(domain, policy.company_domains):
+        if customer is None and is_under(domain, policy.company_domains):
             seen.append("company")
             continue
         if customer is None and is_free_mail(domain, policy):
@@ -74,7 +77,7 @@ def find_customer(
         if customer is None:
             seen.append("unknown")
             people = unknown.setdefault(domain, [])
-            name = clean_name(address.name, key)
+            name = clean_name(address.name)
             if not any(person.email == key for person in people):
                 people.append(Address(name=name, email=key))
             continue

@@ -126,7 +126,7 @@ def _join(
             break
         other = atoms[head]
         if other.kind == "date":
-            joined = _join_dates(text, found, other, end, anchor)
+            joined = _join_dates(text, found, other, end)
             if joined is None:
                 break
             found, rule = joined, rule if not found.bare else other.rule
@@ -174,7 +174,7 @@ def _found(atom: Atom, anchor: date | None) -> Found | None:
     return atom.found
 
 
-def _join_dates(text: str, found: Found, other: Atom, end: int, anchor: date | None) -> Found | None:
+def _join_dates(text: str, found: Found, other: Atom, end: int) -> Found | None:
     """Return the joined days of two neighbouring dates, or None where they are two dates."""
     second = other.found
     if second is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.addresses import domain_of, is_under
 from models.message import Address, Entities
 from stages.entities.actions import find_actions
 from stages.entities.amounts import find_amounts
@@ -14,10 +15,8 @@ from stages.entities.message import EntitiesInput
 from stages.entities.people import (
     address_key,
     canonical_addresses,
-    domain_of,
     find_header_people,
     index_aliases,
-    under,
 )
 
 
@@ -27,7 +26,7 @@ def extract(message: EntitiesInput, policy: EntitiesPolicy) -> Entities:
     aliases = index_aliases(policy.aliases, policy.strip_plus_tags)
     header = find_header_people(message, policy, aliases)
     inside = {
-        alias.email: under(domain_of(address_key(alias.email)), policy.company_domains)
+        alias.email: is_under(domain_of(address_key(alias.email)), policy.company_domains)
         for alias in policy.aliases
     }
     known = known_people(header.people, policy.aliases, inside)

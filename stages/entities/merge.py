@@ -12,10 +12,12 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
+from models.addresses import domain_of
 from models.base import Record
 from models.curated import Alias
+from models.report import MergeProposal
 from stages.entities.folding import fold, is_han
-from stages.entities.people import address_key, domain_of, is_role_address
+from stages.entities.people import address_key, is_role_address
 
 
 class Sighting(Record):
@@ -25,17 +27,6 @@ class Sighting(Record):
     name: str = ""
     messages: list[str] = []
     internal: bool = False
-
-
-class MergeProposal(Record):
-    """Two addresses (`a` < `b`) that may be one person; `score` 0-1; a person says yes or no."""
-
-    a: str
-    b: str
-    score: float
-    reasons: list[str] = []
-    counter: list[str] = []
-    messages: list[str] = []
 
 
 @cache

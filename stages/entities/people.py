@@ -7,15 +7,14 @@ import tomllib
 import unicodedata
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from models.addresses import domain_of, is_under
 from models.curated import Alias
-from models.message import Address, Person
+from models.message import Address, Person, Role
 from stages.entities.config import EntitiesPolicy
 from stages.entities.folding import fold_name
 from stages.entities.message import EntitiesInput
-
-Role = Literal["from", "sender", "reply_to", "to", "cc", "mention"]
 
 
 class AliasIndex(NamedTuple):
@@ -26,6 +25,8 @@ class AliasIndex(NamedTuple):
 
 
 class HeaderPeople(NamedTuple):
+    """One row per header occurrence of a person, and the names of the rules that decided who it is."""
+
     people: list[Person]
     methods: list[str]
 
@@ -53,16 +54,6 @@ def address_key(email: str, *, strip_plus: bool = False) -> str:
     if strip_plus and "+" in local[1:]:
         local = local[: local.index("+", 1)]
     return f"{local}@{domain}"
-
-
-def domain_of(email: str | None) -> str:
-    """Return the domain of an address, "" if it has none."""
-    return email.rpartition("@")[2] if email and "@" in email else ""
-
-
-def under(domain: str, parents: list[str]) -> bool:
-    """Return whether `domain` is one of `parents` or below one of them."""
-    return any(domain == parent or domain.endswith("." + parent) for parent in parents if parent)
 
 
 def is_role_address(email: str, list_id: str | None = None) -> bool:
@@ -111,7 +102,7 @@ def index_aliases(aliases: list[Alias], strip_plus: bool) -> AliasIndex:
     return AliasIndex(by_email, {key: alias for key, alias in by_name.items() if key not in shared})
 
 
-def clean_name(name: str, email: str) -> str:
+def clean_name(name: str) -> str:
     """Return a display name without quotes and brackets around it; an address is no name."""
     name = " ".join(name.replace("\n", " ").split()).strip("'\"“”‘’ ")
     if name.startswith("(") and name.endswith(")"):
@@ -171,7 +162,7 @@ def _real_sender(message: EntitiesInput, methods: list[str]) -> Address | None:
         message.list_id or domain_of(sender.email).startswith(tuple(load_pack()["list_prefixes"]))
     ):
         return sender
-    bare = clean_name(name, sender.email)
+    bare = clean_name(name)
     for address in message.reply_to:
         if fold_name(address.name) == fold_name(bare) and address.email:
             methods.append("via-list")
@@ -191,7 +182,7 @@ def _person(
     key = address_key(address.email, strip_plus=policy.strip_plus_tags)
     if policy.strip_plus_tags and key != address_key(address.email):
         methods.append("plus-tag")
-    name = clean_name(address.name, key)
+    name = clean_name(address.name)
     alias = aliases.by_email.get(key)
     if alias is not None:
         canonical = address_key(alias.email, strip_plus=policy.strip_plus_tags)
@@ -212,4 +203,4 @@ def _person(
         return None
     if not name:
         name = key.partition("@")[0]
-    return Person(name=name, email=key, internal=under(domain_of(key), policy.company_domains), role=role)
+    return Person(name=name, email=key, internal=is_under(domain_of(key), policy.company_domains), role=role)

@@ -8,10 +8,10 @@ import msgspec
 
 from models.base import Record
 from models.message import Entities, Person
+from stages.entities.config import MAX_CHARS
 from stages.entities.folding import fold
 from stages.entities.mentions import known_people, places, spellings
 
-_MAX_CHARS = 20_000  # of each text, as in the stage itself
 _MAX_FOUND = 50
 
 
@@ -89,7 +89,7 @@ def _absent(member: Member, people: Sequence[Person]) -> list[Person]:
         for person in member.entities.people
         if person.start is not None and person.end is not None
     ]
-    text = member.text[:_MAX_CHARS]
+    text = member.text[:MAX_CHARS]
     found: list[Person] = []
     for name in sorted(table, key=lambda word: (-len(word), word)):
         owners = table[name]

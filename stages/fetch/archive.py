@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from blake3 import blake3
 
+from models.batch import Unreadable
 from models.errors import UsageError
 from stages.fetch.config import FetchPolicy
 from stages.fetch.maildir import find_renamed
 from stages.fetch.mbox import Span, find_messages, read_message
 from stages.fetch.names import bytes_of, text_of
 from stages.fetch.sniff import kind_by_content, kind_by_name
-from stages.fetch.source import Item, ItemVanished, KnownStamps, Listing, MailSource, Unreadable
+from stages.fetch.source import Item, ItemVanished, KnownStamps, Listing, MailSource
 from stages.fetch.walk import Found, found, head_of, reason_of, stamp_of, walk
 
 REMEDY = "check the path given with --source and its rights"

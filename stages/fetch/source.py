@@ -6,19 +6,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from models.base import Record
+from models.batch import Unreadable
 from models.errors import AtlasError
-from stages.fetch import open_source
-
-__all__ = [
-    "Item",
-    "ItemVanished",
-    "KnownStamps",
-    "Listing",
-    "MailSource",
-    "NothingKnown",
-    "Unreadable",
-    "open_source",
-]
 
 
 class Item(Record):
@@ -35,13 +24,6 @@ class Item(Record):
     locator: str
     stamp: str
     internal_date: str | None = None
-
-
-class Unreadable(Record):
-    """A file or folder that could not be read: its relative path and why. It was never seen."""
-
-    path: str
-    reason: str
 
 
 class Listing(Record):
@@ -68,12 +50,14 @@ class KnownStamps(Protocol):
 
 
 class NothingKnown:
-    """A first run."""
+    """What a first run knows: no container, no member."""
 
     def container(self, folder: str) -> str | None:
+        """Return None."""
         return None
 
     def members(self, folder: str) -> Iterator[Item]:
+        """Yield nothing."""
         return iter(())
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from models.base import Record
+from models.batch import Unreadable
 from stages.fetch.maildir import PARTS, base_name, find_renamed, folder_name, is_maildir
 from stages.fetch.names import text_of
 from stages.fetch.sniff import HEAD, Kind, extension, kind_by_content, kind_by_name
-from stages.fetch.source import Unreadable
 
 
 class Found(Record):

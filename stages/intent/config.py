@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from models.base import Record
 from models.curated import Curated
+from models.message import UNREADABLE_SHARE
 
 if TYPE_CHECKING:
     from models.config import Settings
@@ -15,7 +16,7 @@ class IntentPolicy(Record):
     """Limits of the classifier; both are part of the contract (CONTRACTS §1) and rarely changed."""
 
     min_confidence: float = 0.6
-    max_replaced_share: float = 0.2
+    max_replaced_share: float = UNREADABLE_SHARE
 
 
 def policy_of(settings: Settings, curated: Curated) -> IntentPolicy:

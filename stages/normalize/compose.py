@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from models.addresses import domain_of, is_under
 from models.base import Record
 from models.email import (
     Email,
@@ -17,13 +18,9 @@ from models.email import (
     RuleAudit,
     Version,
 )
-from models.message import Address, Decoded, Dequoted, Entities, Intent, Person
+from models.message import UNREADABLE_SHARE, Address, Decoded, Dequoted, Entities, Intent, Person
 from models.thread import Link
 from stages.normalize.config import NormalizePolicy
-
-UNREADABLE_SHARE = (
-    0.2  # more replacement characters than this among the non-ASCII ones: no text could be read
-)
 
 
 class EmailParts(Record):
@@ -135,9 +132,7 @@ def _party(address: Address | None, entities: Entities, policy: NormalizePolicy)
     if address is None or not (address.email or address.name):
         return None
     email = entities.canonical.get(address.email, address.email)
-    domain = email.rpartition("@")[2]
-    internal = any(domain == own or domain.endswith("." + own) for own in policy.company_domains)
-    return Party(name=address.name, email=email, internal=internal)
+    return Party(name=address.name, email=email, internal=is_under(domain_of(email), policy.company_domains))
 
 
 def _parties(addresses: Sequence[Address], entities: Entities, policy: NormalizePolicy) -> list[Party]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from models.addresses import plain_domains
 from models.base import Record
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class NormalizePolicy(Record):
 
 
 def policy_of(settings: Settings, curated: Curated) -> NormalizePolicy:
+    """Return normalize's slice of the configuration; no curated file is read by this stage."""
     return NormalizePolicy(
         body_html=settings.output.body_html,
-        company_domains=sorted(d.casefold() for d in settings.company_domains),
+        company_domains=plain_domains(settings.company_domains),
     )

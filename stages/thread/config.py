@@ -19,4 +19,5 @@ class ThreadPolicy(Record):
 
 
 def policy_of(settings: Settings, curated: Curated) -> ThreadPolicy:
+    """Return thread's slice of the configuration; no curated file is read by this stage yet."""
     return ThreadPolicy(window_hours=settings.email.heuristic_thread_window_h)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 import unicodedata
-from datetime import timedelta
 from itertools import pairwise
 
-from models.base import content_hash, digest, pack, parse_time, utc_key
+from models.base import content_hash, digest, pack, shift_key, utc_key
 from models.message import Decoded, Dequoted
 from models.thread import Node
 from stages.thread.config import ThreadPolicy
@@ -25,11 +26,15 @@ _OLDEST = "1980"
 def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Node:
     """Return the index row of a message: a pure function of the message alone."""
     subject, prefixed = strip_prefixes(message.subject)
-    addresses = {a.email for a in [message.from_, message.sender, *message.to, *message.cc] if a and a.email}
-    refs = [ref for ref in message.references[-_MAX_REFS:] if ref != message.msg_id and ref not in addresses]
+    author = message.original_from or message.from_
+    parties = [author, message.from_, message.sender, *message.to, *message.cc, *message.reply_to]
+    people = {party.email for party in parties if party and party.email}
+    addresses = {email.casefold() for email in people}
+    named = dict.fromkeys(ref for ref in message.references if _is_foreign_id(ref, message, addresses))
+    refs = list(named)[-_MAX_REFS:]
     parent = message.in_reply_to
-    if parent in (None, message.msg_id) or parent in addresses:
-        parent = refs[-1] if refs else None
+    if parent is not None and not _is_foreign_id(parent, message, addresses):
+        parent = None
     if parent is not None and parent not in refs:
         refs.append(parent)
     quoted = any(segment.kind in _QUOTES for segment in dequoted.segments)
@@ -47,12 +52,17 @@ def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Nod
         group_key=_group_key(message),
         subject=subject,
         subject_key=subject_key(message.subject),
-        people=sorted(addresses | {a.email for a in message.reply_to if a.email}),
-        sender=message.from_.email if message.from_ else "",
+        people=sorted(people),
+        sender=author.email if author else "",
         reply_sign=prefixed or quoted,
         joins_by_subject=message.category in ("conversation", "calendar") and not message.auto_reply,
         tokens=_sample(dequoted.clean),
     )
+
+
+def _is_foreign_id(found: str, message: Decoded, addresses: set[str]) -> bool:
+    """Return whether `found` names another message: neither this one, nor somebody's mail address."""
+    return bool(found) and found != message.msg_id and found.casefold() not in addresses
 
 
 def effective_date(sent: str | None, received: str | None) -> str | None:
@@ -61,24 +71,25 @@ def effective_date(sent: str | None, received: str | None) -> str | None:
     A Date before 1980 or more than a day after the earliest Received is a broken clock; Received counts then.
     """
     sent_key, received_key = utc_key(sent), utc_key(received)
-    if sent_key is None or received_key is None or received is None:
+    if sent_key is None or received_key is None:
         return sent_key or received_key
-    if sent_key < _OLDEST or sent_key > (
-        utc_key((parse_time(received) + timedelta(days=1)).isoformat()) or ""
-    ):
+    if sent_key < _OLDEST or sent_key > shift_key(received_key, 24):
         return received_key
     return sent_key
 
 
 def identity_of(message: Decoded, dequoted: Dequoted) -> str:
-    """Return the digest that copies of one message share: From, Date and text, without what lists and gateways add."""
+    """Return the digest that copies of one message share: From, Date and text.
+
+    What lists and gateways add to the text does not count, nor do white space and a sender that a list put
+    in place of the author.
+    """
     if any(segment.kind in _TRANSPORT for segment in dequoted.segments):
         text = "".join(dequoted.text[s.start : s.end] for s in dequoted.segments if s.kind not in _TRANSPORT)
     else:
         text = message.body_text
-    return digest(
-        message.from_.email if message.from_ else "", utc_key(message.sent_at), "".join(text.split())
-    )
+    author = message.original_from or message.from_
+    return digest(author.email.casefold() if author else "", utc_key(message.sent_at), "".join(text.split()))
 
 
 def content_hash_of(message: Decoded) -> str:
@@ -90,11 +101,17 @@ def content_hash_of(message: Decoded) -> str:
 
 
 def _group_key(message: Decoded) -> str | None:
-    """Return the Outlook conversation (the GUID of Thread-Index, MS-OXOMSG 2.2.1.3) with its topic."""
-    index = message.thread_index
-    if not index or not message.thread_topic:
+    """Return the Outlook conversation with its topic: the 22 bytes of Thread-Index that begin one
+    (MS-OXOMSG §2.2.1.3); replies add to them."""
+    if not message.thread_index or not message.thread_topic:
         return None
-    return f"thread-index:{index[:29]}:{subject_key(message.thread_topic)}"
+    try:
+        start = base64.b64decode("".join(message.thread_index.split())[:32] + "===", validate=False)[:22]
+    except (binascii.Error, ValueError):
+        return None
+    if len(start) < 22:
+        return None
+    return f"thread-index:{start.hex()}:{subject_key(message.thread_topic)}"
 
 
 def _sample(text: str) -> list[str]:

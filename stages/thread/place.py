@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from models.thread import Node, SoftEdge
+from models.thread import Node, SoftEdge, hard_keys
 from stages.thread.config import ThreadPolicy
-from stages.thread.soft import choose_parent, is_waiting, reach, window
+from stages.thread.soft import choose_parent, earliest, has_bucket, is_waiting, latest
 
 
 class ThreadIndex(Protocol):
-    """What the stage asks of the store, inside one write transaction."""
+    """What the stage asks of the store, inside one write transaction.
+
+    A bucket is the mail of one subject that takes part in guesses, in the total order of (date, waiting, hash).
+    """
 
     def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None: ...
     def drop(self, raws: Iterable[str]) -> None: ...
     def nodes(self, raws: Iterable[str]) -> list[Node]: ...
     def of_threads(self, threads: Iterable[int]) -> list[Node]: ...
-    def naming(self, ids: Iterable[str]) -> list[Node]: ...
-    def bucket(self, subject_key: str, since: str, until: str, limit: int) -> list[Node]: ...
-    def waiting(self, subject_keys: Iterable[str]) -> list[Node]: ...
+    def homes(self, keys: Iterable[str]) -> dict[str, int]: ...
+    def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]: ...
+    def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]: ...
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]: ...
     def put_soft(self, edges: Sequence[SoftEdge]) -> None: ...
     def remove_soft(self, children: Iterable[str]) -> None: ...
     def threads(self, raws: Iterable[str]) -> dict[str, int]: ...
     def new_thread(self) -> int: ...
     def assign(self, raws: Iterable[str], surrogate: int) -> None: ...
+    def merge(self, surrogates: Iterable[int], into: int) -> None: ...
     def touch(self, surrogates: Iterable[int]) -> None: ...
 
 
 def place(nodes: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[int]:
     """File `nodes` (new ones, or known ones whose row may have changed); returns the threads that changed."""
-    before = index.nodes(node.raw for node in nodes)
-    index.put(nodes, [is_waiting(node) for node in nodes])
-    return _update([*before, *nodes], index, policy)
+    arriving = {node.raw: node for node in nodes}
+    known = {node.raw: node for node in index.nodes(arriving)}
+    fresh = [node for raw, node in sorted(arriving.items()) if known.get(raw) != node]
+    before = [known[node.raw] for node in fresh if node.raw in known]
+    homes = index.homes(sorted({key for node in fresh for key in hard_keys(node)}))
+    if fresh:
+        index.put(fresh, [is_waiting(node) for node in fresh])
+    gained, lost = _guess_again([*before, *fresh], [*arriving.values()], index, policy)
+    touched = _join(fresh, homes, gained, index)
+    loose = {raw for edge in lost for raw in (edge.child, edge.parent)}
+    loose.update(node.raw for node in before if set(hard_keys(node)) - set(hard_keys(arriving[node.raw])))
+    touched |= _split(set(index.threads(sorted(loose)).values()), index)
+    touched |= set(index.threads(sorted({*arriving, *(edge.child for edge in gained)})).values())
+    index.touch(touched)
+    return sorted(touched)
 
 
 def withdraw(raws: Iterable[str], index: ThreadIndex, policy: ThreadPolicy) -> list[int]:
@@ -43,129 +59,124 @@ def withdraw(raws: Iterable[str], index: ThreadIndex, policy: ThreadPolicy) -> l
         return []
     touched = set(index.threads(node.raw for node in gone).values())
     index.drop(node.raw for node in gone)
-    return sorted(touched | set(_update(gone, index, policy, touched)))
-
-
-def _update(
-    changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy, also: Iterable[int] = ()
-) -> list[int]:
-    moved = _refresh_guesses(changed, index, policy)
-    seeds = {node.raw for node in changed} | moved
-    threads = set(index.threads(sorted(seeds)).values()) | set(also)
-    touched = _partition(sorted(seeds), sorted(threads), index)
+    gained, lost = _guess_again(gone, [], index, policy)
+    touched |= _join([], {}, gained, index)
+    ends = sorted({raw for edge in lost for raw in (edge.child, edge.parent)})
+    touched |= _split(touched | set(index.threads(ends).values()), index)
+    touched |= set(index.threads(edge.child for edge in gained).values())
     index.touch(touched)
     return sorted(touched)
 
 
-def _refresh_guesses(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> set[str]:
-    """Choose again for every waiting reply that a changed message could win or lose; returns the ends of edges
-    that came or went."""
-    keys = {node.subject_key for node in changed if node.subject_key and node.date}
-    spans = [(node.subject_key, *reach(node, policy)) for node in changed if node.subject_key and node.date]
-    own = {node.raw for node in changed}
-    children = [
-        node
-        for node in index.waiting(keys)
-        if node.raw in own
-        or any(key == node.subject_key and since <= (node.date or "") <= until for key, since, until in spans)
-    ]
-    present = {node.raw for node in children}
-    old = {
-        edge.child: edge for edge in index.soft_edges(sorted(present | own)) if edge.child in present | own
-    }
+def _guess_again(
+    changed: Sequence[Node], present: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy
+) -> tuple[list[SoftEdge], list[SoftEdge]]:
+    """Choose again for `present` ones that wait, and for every waiting reply that one of `changed` (rows as
+    they were or are) could win or lose; returns the edges that came and those that went."""
+    children = {node.raw: node for node in present if is_waiting(node)}
+    for node in changed:
+        if has_bucket(node):
+            reached = index.waiting_after(node, is_waiting(node), latest(node, policy), policy.bucket_limit)
+            children.update((child.raw, child) for child in reached)
+    own = {node.raw for node in (*changed, *present)}
+    # an edge of another policy may reach further than this one looks
+    edges = index.soft_edges(sorted(own | children.keys()))
+    strays = {edge.child for edge in edges if edge.parent in own} - own - children.keys()
+    children.update((node.raw, node) for node in index.nodes(sorted(strays)) if is_waiting(node))
+    own |= strays
+    old = {edge.child: edge for edge in edges if edge.child in own or edge.child in children}
     new: dict[str, SoftEdge] = {}
-    for child in children:
-        since, until = window(child, policy)
-        candidates = index.bucket(child.subject_key, since, until, policy.bucket_limit)
-        edge = choose_parent(child, candidates, policy)
-        if edge is not None:
-            new[child.raw] = edge
-    moved: set[str] = set()
-    for child_raw in old.keys() | new.keys():
-        before, after = old.get(child_raw), new.get(child_raw)
-        if before != after:
-            moved.add(child_raw)
-            moved.update(edge.parent for edge in (before, after) if edge is not None)
+    for raw, child in sorted(children.items()):
+        candidates = index.before(child, True, earliest(child, policy), policy.bucket_limit)
+        if edge := choose_parent(child, candidates, policy):
+            new[raw] = edge
+    gained = [edge for raw, edge in new.items() if old.get(raw) != edge]
+    lost = [edge for raw, edge in old.items() if raw not in new or new[raw].parent != edge.parent]
     index.remove_soft(sorted(old.keys() - new.keys()))
-    index.put_soft([new[child] for child in sorted(new) if old.get(child) != new[child]])
-    return moved
+    index.put_soft(gained)
+    return gained, lost
 
 
-def _partition(seeds: Sequence[str], threads: Sequence[int], index: ThreadIndex) -> set[int]:
-    """Walk the edges from everything that may have moved and give each connected group one thread."""
-    groups, links = _components(seeds, threads, index)
-    touched: set[int] = set(threads)
-    current = index.threads([raw for group in groups for raw in group])
-    used: set[int] = set()
-    # the group that holds the oldest member of a thread keeps the thread's surrogate
-    for group in sorted(groups, key=lambda members: min(_age(links[raw]) for raw in members)):
-        known = sorted({current[raw] for raw in group if raw in current} - used)
-        surrogate = known[0] if known else index.new_thread()
-        used.add(surrogate)
-        touched.add(surrogate)
-        touched.update(current[raw] for raw in group if raw in current)
-        index.assign(sorted(raw for raw in group if current.get(raw) != surrogate), surrogate)
-    return touched
-
-
-def _components(
-    seeds: Sequence[str], threads: Sequence[int], index: ThreadIndex
-) -> tuple[list[list[str]], dict[str, Node]]:
-    """Return the connected groups that hold the seeds or a member of `threads`, breadth first by batch."""
-    found = {node.raw: node for node in [*index.nodes(seeds), *index.of_threads(threads)]}
-    frontier = sorted(found)
-    neighbours: dict[str, set[str]] = {}
-    by_id: dict[str, set[str]] = {}
-    asked: set[str] = set()
-    while frontier:
-        ids = {key for raw in frontier for key in _keys(found[raw])} - asked
-        asked |= ids
-        reached = index.naming(sorted(ids))
-        edges = index.soft_edges(frontier)
-        ends = {raw for edge in edges for raw in (edge.child, edge.parent)}
-        missing = ends - found.keys() - {node.raw for node in reached}
-        reached = [*reached, *index.nodes(sorted(missing))]
-        fresh = [node for node in reached if node.raw not in found]
-        found.update((node.raw, node) for node in fresh)
-        for edge in edges:
-            if edge.child in found and edge.parent in found:
-                neighbours.setdefault(edge.child, set()).add(edge.parent)
-                neighbours.setdefault(edge.parent, set()).add(edge.child)
-        frontier = sorted(node.raw for node in fresh)
-    for raw, node in found.items():
-        for key in _keys(node):
-            by_id.setdefault(key, set()).add(raw)
-    return _groups(found, neighbours, by_id), found
-
-
-def _groups(
-    found: dict[str, Node], neighbours: dict[str, set[str]], by_id: dict[str, set[str]]
-) -> list[list[str]]:
-    groups: list[list[str]] = []
-    seen: set[str] = set()
-    walked: set[str] = set()
-    for start in sorted(found):
-        if start in seen:
+def _join(
+    fresh: Sequence[Node], homes: Mapping[str, int], gained: Sequence[SoftEdge], index: ThreadIndex
+) -> set[int]:
+    """Give `fresh` ones a thread and make one of the threads that they and the new guesses connect; returns the
+    threads that changed. `homes` are the threads of what was stored before, by key."""
+    ends = {raw for edge in gained for raw in (edge.child, edge.parent)}
+    current = index.threads(sorted(ends | {node.raw for node in fresh}))
+    forest = _Forest()
+    for raw in sorted(ends | {node.raw for node in fresh}):
+        forest.unite(raw, current.get(raw, raw))
+    for node in fresh:
+        for key in hard_keys(node):
+            forest.unite(node.raw, ("key", key))
+            if key in homes:
+                forest.unite(node.raw, homes[key])
+    for edge in gained:
+        forest.unite(edge.child, edge.parent)
+    changed: set[int] = set()
+    for group in forest.groups():
+        surrogates = sorted(one for one in group if isinstance(one, int))
+        homeless = sorted(one for one in group if isinstance(one, str) and one not in current)
+        if len(surrogates) + len(homeless) < 2 and surrogates:
             continue
-        seen.add(start)
-        group, stack = [], [start]
-        while stack:
-            raw = stack.pop()
-            group.append(raw)
-            reach_ = set(neighbours.get(raw, ()))
-            for key in _keys(found[raw]):
-                if key not in walked:
-                    walked.add(key)
-                    reach_ |= by_id[key]
-            fresh = reach_ - seen
-            seen |= fresh
-            stack.extend(fresh)
-        groups.append(sorted(group))
-    return groups
+        surrogate = surrogates[0] if surrogates else index.new_thread()
+        index.merge(surrogates[1:], surrogate)
+        index.assign(homeless, surrogate)
+        changed.update([surrogate, *surrogates])
+    return changed
 
 
-def _keys(node: Node) -> list[str]:
-    return list(dict.fromkeys([*node.own_ids, *node.refs, *([node.group_key] if node.group_key else [])]))
+def _split(threads: Iterable[int], index: ThreadIndex) -> set[int]:
+    """Walk `threads`, which may have lost a link, and give each connected group its own; returns those that
+    changed. The group that holds the oldest member keeps the thread."""
+    numbers = sorted(threads)
+    members = {node.raw: node for node in index.of_threads(numbers)}
+    forest = _Forest()
+    for raw, node in members.items():
+        for key in hard_keys(node):
+            forest.unite(raw, ("key", key))
+    for edge in index.soft_edges(sorted(members)):
+        if edge.child in members and edge.parent in members:
+            forest.unite(edge.child, edge.parent)
+    current = index.threads(sorted(members))
+    groups = [sorted(one for one in group if isinstance(one, str)) for group in forest.groups()]
+    kept: set[int] = set()
+    changed: set[int] = set()
+    for group in sorted(groups, key=lambda raws: min(_age(members[raw]) for raw in raws)):
+        home = current[group[0]]
+        if home not in kept:
+            kept.add(home)
+            continue
+        surrogate = index.new_thread()
+        index.assign(group, surrogate)
+        changed |= {home, surrogate}
+    return changed
+
+
+class _Forest:
+    """Disjoint sets of hashes, keys and thread surrogates, joined one pair at a time."""
+
+    def __init__(self) -> None:
+        self._up: dict[object, object] = {}
+
+    def unite(self, one: object, other: object) -> None:
+        self._up[self._root(one)] = self._root(other)
+
+    def groups(self) -> list[list[object]]:
+        found: dict[object, list[object]] = {}
+        for one in list(self._up):
+            found.setdefault(self._root(one), []).append(one)
+        return list(found.values())
+
+    def _root(self, one: object) -> object:
+        path = []
+        while (above := self._up.setdefault(one, one)) != one:
+            path.append(one)
+            one = above
+        for below in path:
+            self._up[below] = one
+        return one
 
 
 def _age(node: Node) -> tuple[str, str, str]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from blake3 import blake3
 
 from models.base import Record
 from models.thread import Link, Method, Node, SoftEdge
+
+_TAIL = 8  # hex digits that tell messages under one id apart
+_LIKE_A_TWIN = re.compile(r"#[0-9a-f]{8}$")  # an id that looks like a key of ours gets a tail of its own
 
 
 class ThreadRecord(Record):
@@ -33,16 +39,17 @@ def settle(
 ) -> Conversation:
     """Return the conversation of a thread's nodes (at least one): a pure function of the set.
 
-    `dates` gives the server's date of copies that carry none themselves.
+    `dates` gives the server's date of copies that carry none themselves. Linear in what the nodes name.
     """
     records = sorted(_records(nodes, dates or {}), key=_order)
     by_key = {record.key: record for record in records}
-    links = [_link(record, records, edges) for record in records]
+    directory = _Directory(records, edges)
+    links = [_link(record, directory) for record in records]
     _break_cycles(links, by_key)
     root = records[0]
     for link in links:
-        parent = by_key.get(link.parent or root.key)
-        ours, theirs = by_key[link.key].best.subject_key, parent.best.subject_key if parent else ""
+        ours = by_key[link.key].best.subject_key
+        theirs = by_key[link.parent or root.key].best.subject_key
         link.subject_changed = bool(ours and theirs and ours != theirs)
     return Conversation(
         thread_id=thread_id_of(root.date, root.key), subject=root.best.subject, records=records, links=links
@@ -66,8 +73,12 @@ def _records(nodes: Sequence[Node], dates: Mapping[str, str]) -> list[ThreadReco
             known = [date for node in copies if (date := node.date or dates.get(node.raw))]
             date = min(known) if known else None
             found.append((date or "~", min(node.raw for node in copies), identity, date, copies))
-        for rank, (_, _, identity, date, copies) in enumerate(sorted(found, key=lambda row: row[:2])):
-            key = msg_id if rank == 0 else f"{msg_id}#{identity[:8]}"
+        found.sort(key=lambda row: row[:2])
+        heads = Counter(identity[:_TAIL] for _, _, identity, _, _ in found)
+        for rank, (_, _, identity, date, copies) in enumerate(found):
+            key = msg_id
+            if rank or _LIKE_A_TWIN.search(msg_id):
+                key = f"{msg_id}#{identity[:_TAIL] if heads[identity[:_TAIL]] == 1 else identity}"
             records.append(ThreadRecord(key=key, best=copies[0], copies=copies, date=date))
     return records
 
@@ -76,33 +87,51 @@ def _order(record: ThreadRecord) -> tuple[str, str]:
     return (record.date or "~", record.key)
 
 
-def _link(record: ThreadRecord, records: Sequence[ThreadRecord], edges: Sequence[SoftEdge]) -> Link:
+class _Directory:
+    """What the records of one thread own, name and share, for look-ups by one of them."""
+
+    def __init__(self, records: Sequence[ThreadRecord], edges: Sequence[SoftEdge]) -> None:
+        self.owners: dict[str, list[ThreadRecord]] = {}  # by id, in order
+        self.fitting: dict[tuple[str, str], list[ThreadRecord]] = {}  # by id and subject, in order
+        self.naming: dict[str, ThreadRecord] = {}  # the earliest that names an id
+        self.grouped: dict[str, ThreadRecord] = {}  # the earliest of a group
+        self.home: dict[str, ThreadRecord] = {}
+        self.guesses: dict[str, SoftEdge] = {edge.child: edge for edge in edges}
+        for record in records:
+            self.owners.setdefault(record.best.msg_id, []).append(record)
+            self.fitting.setdefault((record.best.msg_id, record.best.subject_key), []).append(record)
+            for copy in record.copies:
+                self.home[copy.raw] = record
+                for ref in copy.refs:
+                    self.naming.setdefault(ref, record)
+                if copy.group_key:
+                    self.grouped.setdefault(copy.group_key, record)
+
+
+def _link(record: ThreadRecord, directory: _Directory) -> Link:
     """Return how `record` hangs: by the nearest id that it names, else by what it shares, else by a guess."""
-    owners: dict[str, list[ThreadRecord]] = {}
-    for other in records:
-        if other.best.msg_id != record.best.msg_id:
-            owners.setdefault(other.best.msg_id, []).append(other)
     named = list(dict.fromkeys(ref for copy in record.copies for ref in reversed(_by_nearness(copy))))
     for ref in named:
-        if ref in owners:
-            method: Method = "in_reply_to" if len(record.best.refs) <= 1 else "references"
-            return Link(key=record.key, parent=_fitting(record, owners[ref]).key, method=method)
-    earlier = [other for other in records if _order(other) < _order(record)]
-    for other in earlier:
-        shared = set(named) & {ref for copy in other.copies for ref in [copy.msg_id, *copy.refs]}
-        if shared:
-            reason = f"both name <{min(shared)}>, which is not here"
-            return Link(key=record.key, parent=other.key, method="references", reason=reason)
-    for other in earlier:
-        if record.best.group_key and record.best.group_key == other.best.group_key:
-            return Link(
-                key=record.key, parent=other.key, method="thread_index", reason="same Outlook conversation"
-            )
-    guess = _guess(record, records, edges)
+        if ref in directory.owners and ref != record.best.msg_id:
+            replied = any(copy.parent_ref == ref for copy in record.copies)
+            method: Method = "in_reply_to" if replied else "references"
+            return Link(key=record.key, parent=_fitting(record, ref, directory).key, method=method)
+    if named:
+        ref = min(named, key=lambda ref: (_order(directory.naming[ref]), ref))
+        sibling = directory.naming[ref]
+        if sibling is not record:
+            reason = f"both name <{ref}>, which is not here"
+            return Link(key=record.key, parent=sibling.key, method="references", reason=reason)
+    groups = sorted({copy.group_key for copy in record.copies if copy.group_key})
+    for other in (directory.grouped[group] for group in groups):
+        if _order(other) < _order(record):
+            reason = "same Outlook conversation"
+            return Link(key=record.key, parent=other.key, method="thread_index", reason=reason)
+    guess = _guess(record, directory)
     if guess is not None:
         return guess
-    twin = next((other for other in earlier if other.best.msg_id == record.best.msg_id), None)
-    if twin is not None:
+    twin = directory.owners[record.best.msg_id][0]
+    if twin is not record:
         reason = "same Message-ID, other content"
         return Link(key=record.key, parent=twin.key, method="references", reason=reason)
     return Link(key=record.key)
@@ -115,29 +144,33 @@ def _by_nearness(node: Node) -> list[str]:
     return [ref for ref in node.refs if ref != node.parent_ref] + [node.parent_ref]
 
 
-def _fitting(record: ThreadRecord, owners: Sequence[ThreadRecord]) -> ThreadRecord:
-    """Return which of several messages under one id is meant: same subject first, then the latest before."""
-    before = [owner for owner in owners if _order(owner) < _order(record)] or list(owners)
-    return max(before, key=lambda owner: (owner.best.subject_key == record.best.subject_key, _order(owner)))
+def _fitting(record: ThreadRecord, ref: str, directory: _Directory) -> ThreadRecord:
+    """Return which of several messages under one id is meant: the latest before `record`, its subject first."""
+    owners = directory.owners[ref]
+    same = directory.fitting.get((ref, record.best.subject_key), [])
+    for found in (same, owners):
+        earlier = bisect_left(found, _order(record), key=_order)
+        if earlier:
+            return found[earlier - 1]
+    return (same or owners)[0]
 
 
-def _guess(record: ThreadRecord, records: Sequence[ThreadRecord], edges: Sequence[SoftEdge]) -> Link | None:
-    home = {copy.raw: other for other in records for copy in other.copies}
-    own = {copy.raw for copy in record.copies}
-    found = [edge for edge in edges if edge.child in own and edge.parent in home]
+def _guess(record: ThreadRecord, directory: _Directory) -> Link | None:
+    found = [directory.guesses[copy.raw] for copy in record.copies if copy.raw in directory.guesses]
+    found = [edge for edge in found if edge.parent in directory.home]
     if not found:
         return None
     edge = max(found, key=lambda edge: (edge.score, edge.parent))
-    return Link(
-        key=record.key, parent=home[edge.parent].key, method=edge.tier, score=edge.score, reason=edge.reason
-    )
+    parent = directory.home[edge.parent]
+    return Link(key=record.key, parent=parent.key, method=edge.tier, score=edge.score, reason=edge.reason)
 
 
-def _break_cycles(links: Sequence[Link], records: Mapping[str, ThreadRecord]) -> None:
+def _break_cycles(links: list[Link], records: Mapping[str, ThreadRecord]) -> None:
     """Cut each cycle of parents at its oldest member, which becomes a root of its own."""
     by_key = {link.key: link for link in links}
+    positions = {link.key: position for position, link in enumerate(links)}
     done: set[str] = set()
-    for start in links:
+    for start in list(links):
         path: list[str] = []
         on_path: set[str] = set()
         key: str | None = start.key
@@ -147,10 +180,7 @@ def _break_cycles(links: Sequence[Link], records: Mapping[str, ThreadRecord]) ->
             key = by_key[key].parent
         if key is not None and key in on_path:
             oldest = min(path[path.index(key) :], key=lambda member: _order(records[member]))
-            link = by_key[oldest]
-            link.parent, link.method, link.reason = (
-                None,
-                "root",
-                f"cut a circle of references ({link.method})",
-            )
+            cut = by_key[oldest]
+            reason = f"cut a circle of references ({cut.method})"
+            links[positions[oldest]] = by_key[oldest] = Link(key=oldest, reason=reason)
         done.update(path)

@@ -63,6 +63,7 @@ class Product:
         self.state = folder / "state"  # a test may move it, and then says so in the configuration
         self.environment: dict[str, str] = {}
         self.prefix: tuple[str, ...] = ()
+        self.python_path = str(ROOT)
         folder.mkdir(parents=True, exist_ok=True)
         self.configure()
 
@@ -148,7 +149,7 @@ class Product:
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ATLAS_")}
         own = {"XDG_CONFIG_HOME": str(self.folder / "no-config"), "PYTHONUTF8": "1", "TZ": "UTC"}
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        path = os.pathsep.join(filter(None, [self.python_path, os.environ.get("PYTHONPATH")]))
         return {**kept, **own, "PYTHONPATH": path, **self.environment, **more}
 
 

@@ -285,6 +285,7 @@ def test_no_request_of_another_process_is_lost_while_work_is_finished(
                 present = work.generations(connection, [A])
                 left = work.still_open(connection, [A])
             assert (left == [A]) == (seen != present)
+            assert asking.process.poll() in (None, 0)
             if present.get(A) == times and not left:
                 break
         assert asking.wait() == 0

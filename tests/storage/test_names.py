@@ -128,6 +128,13 @@ def test_an_id_that_could_meet_another_gets_a_hash(text: str) -> None:
     assert re.search(r"~[0-9a-f]{12}$", safe_name(text))
 
 
+@settings(deadline=None, derandomize=True)
+@given(ids)
+def test_a_name_with_a_hash_is_no_other_ids_plain_name(text: str) -> None:
+    name = safe_name(text)
+    assert name == text or safe_name(name) != name
+
+
 @pytest.mark.parametrize("text", ["x" * 120, "icon", "con1", "a.con", "null", "id@x"])
 def test_an_id_that_cannot_meet_another_gets_none(text: str) -> None:
     assert safe_name(text) == text

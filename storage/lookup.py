@@ -91,6 +91,7 @@ def read_thread(connection: Connection, name: str) -> ThreadFile:
 
 
 def is_held(connection: Connection, raw: str) -> bool:
+    """Return whether a raw message is in quarantine."""
     return connection.execute(select(quarantine.c.raw).where(quarantine.c.raw == raw)).first() is not None
 
 
