@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format convergence convergence-short lock clean distclean
+.PHONY: help setup demo test check format convergence convergence-short docs lock clean distclean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,7 @@ check: setup ## format, lint, types, layers and spelling; changes nothing
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
+	$(BIN)/python docs/build.py --check
 
 format: setup ## format the code and mend what the linter can mend
 	$(BIN)/ruff format .
@@ -67,6 +68,9 @@ lock: $(BIN)/python ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/python -m uv pip compile pyproject.toml --extra postgres --extra dev \
 	  --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock $(ARGS)
+
+docs: setup ## write the pages of docs/ that are made from the code (ARGS=--demo: the READMEs' samples too)
+	@$(BIN)/python docs/build.py $(ARGS)
 
 clean: ## remove caches and build output; never touches state/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

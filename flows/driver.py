@@ -270,15 +270,18 @@ class Run:
         with self.workspace.ledger.write() as connection:
             work.note_inflight(connection, self.run_id, ref.batch_id, "message", raws)
         keys = list(raws)
-        for stage in MESSAGE_STAGES:
-            self._check()
-            stage_ref = batch_ref(stage, self.ref, keys)
-            out = self.executor.run(stage, stage_ref)
-            self.tally.add(stage_ref, out)
-            lost = {failure.key for failure in out.quarantined}
-            keys = [key for key in keys if key not in lost]
+        try:
+            for stage in MESSAGE_STAGES:
+                self._check()
+                stage_ref = batch_ref(stage, self.ref, keys)
+                out = self.executor.run(stage, stage_ref)
+                self.tally.add(stage_ref, out)
+                lost = {failure.key for failure in out.quarantined}
+                keys = [key for key in keys if key not in lost]
+        finally:  # only a run that dies leaves suspects behind, not one that stops
+            with self.workspace.ledger.write() as connection:
+                work.clear_inflight(connection, self.run_id, ref.batch_id)
         with self.workspace.ledger.write() as connection:
-            work.clear_inflight(connection, self.run_id, ref.batch_id)
             work.acquit(connection, raws)
         self.progress.finished(len(raws), len(raws) - len(keys))
 

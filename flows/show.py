@@ -70,7 +70,7 @@ def show_status(options: argparse.Namespace) -> int:
     print(f"state {state}")
     for name, count in counts.items():
         print(f"  {name:<12} {count:>7}")
-    print(balance_sheet(report) if report else "no run has ended yet")
+    print(balance_sheet(report, options) if report else "no run has ended yet")
     return 0
 
 

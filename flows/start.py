@@ -43,7 +43,7 @@ def start_run(options: argparse.Namespace) -> int:
     if options.json:
         print(data.decode())
     elif not options.quiet:
-        print(balance_sheet(report))
+        print(balance_sheet(report, options))
     elif report.stopped:
         print(f"atlas-extract: {report.stopped}", file=sys.stderr)
     return report.exit_code

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
+
 from models.report import QuarantineFile, Report
 
 _OUTCOMES = ("written", "unchanged", "duplicate", "quarantined", "pending")
 
 
-def balance_sheet(report: Report) -> str:
-    """Return the balance as text: the equation, what changed, what is a guess, what to look at."""
+def balance_sheet(report: Report, options: argparse.Namespace) -> str:
+    """Return the balance as text: the equation, what changed, what is a guess, what to look at.
+
+    `options` are those of the command, so that the next command named is one that finds the same state.
+    """
     lines = [f"run {report.run_id}: {report.seen} seen in {report.seconds:.1f} s"]
     width = max(len(name) for name in _OUTCOMES)
     for name in _OUTCOMES:
@@ -38,7 +44,8 @@ def balance_sheet(report: Report) -> str:
     elif report.pending:
         lines.append("  some mail is stored but not finished: run the same command again to go on")
     if report.quarantined > report.dismissed:
-        lines.append("  see why: atlas-extract quarantine list")
+        given = [f"--{name} {shlex.quote(value)}" for name in ("state", "config") if (value := getattr(options, name))]
+        lines.append(f"  see why: {' '.join(['atlas-extract quarantine list', *given])}")
     return "\n".join(lines)
 
 

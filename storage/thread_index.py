@@ -76,7 +76,7 @@ class LedgerThreadIndex:
         asked = {stored_key(key): key for key in keys}
         found: dict[str, str] = {}
         table = node_id.c
-        for part in chunks(asked):
+        for part in chunks(asked.values()):
             query = select(table.id, func.min(table.raw)).where(table.id.in_(part)).group_by(table.id)
             found.update((asked[stored], raw) for stored, raw in self.connection.execute(query))
         threads = self.threads(sorted(set(found.values())))

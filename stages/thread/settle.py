@@ -94,6 +94,7 @@ class _Directory:
         self.owners: dict[str, list[ThreadRecord]] = {}  # by id, in order
         self.fitting: dict[tuple[str, str], list[ThreadRecord]] = {}  # by id and subject, in order
         self.naming: dict[str, ThreadRecord] = {}  # the earliest that names an id
+        self.above: dict[str, tuple[str, ThreadRecord]] = {}  # id → the id that it answers, and who says so
         self.grouped: dict[str, ThreadRecord] = {}  # the earliest of a group
         self.home: dict[str, ThreadRecord] = {}
         self.guesses: dict[str, SoftEdge] = {edge.child: edge for edge in edges}
@@ -106,6 +107,18 @@ class _Directory:
                     self.naming.setdefault(ref, record)
                 if copy.group_key:
                     self.grouped.setdefault(copy.group_key, record)
+        for record in records:
+            for copy in record.copies:
+                self._note_ancestry(record, copy.refs)
+
+    def _note_ancestry(self, record: ThreadRecord, refs: Sequence[str]) -> None:
+        """Note for each id of a list of references which message of the thread stands before it."""
+        present: str | None = None
+        for ref in refs:
+            if present is not None and ref != present:
+                self.above.setdefault(ref, (present, record))
+            if ref in self.owners:
+                present = ref
 
 
 def _link(record: ThreadRecord, directory: _Directory) -> Link:
@@ -116,6 +129,13 @@ def _link(record: ThreadRecord, directory: _Directory) -> Link:
             replied = any(copy.parent_ref == ref for copy in record.copies)
             method: Method = "in_reply_to" if replied else "references"
             return Link(key=record.key, parent=_fitting(record, ref, directory).key, method=method)
+    for ref in [*named, record.best.msg_id]:
+        answered, witness = directory.above.get(ref, ("", record))
+        if witness is not record and answered != record.best.msg_id:
+            parent = _fitting(record, answered, directory)
+            if _order(parent) < _order(record):
+                reason = f"the references of <{witness.key}> say so"
+                return Link(key=record.key, parent=parent.key, method="references", reason=reason)
     if named:
         ref = min(named, key=lambda ref: (_order(directory.naming[ref]), ref))
         sibling = directory.naming[ref]

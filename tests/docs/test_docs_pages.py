@@ -285,6 +285,13 @@ def test_the_modules_named_in_the_docs_exist() -> None:
             assert importlib.util.find_spec(module), f"{module} in {path.name}"
 
 
+def test_the_files_of_the_code_named_in_the_docs_exist() -> None:
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"\b(?:models|stages|storage|flows|eval|docs)/[\w/]+\.py\b", text):
+            assert (ROOT / name).exists(), f"{name} in {path.name}"
+
+
 def demo_block(name: str, block: str) -> str:
     found = re.search(rf"(?ms)^<!-- demo: {block} -->\n```\w+\n(.*?)^```\n<!-- end -->", read(name))
     assert found, f"{name} shows no {block}"

@@ -207,7 +207,7 @@ OFFICE: dict[str, bytes] = {
     "inbox/12-note.eml": NOTE,
     "archive/03-offer-again.eml": OFFER_3,
 }
-"""Thirteen files, twelve messages, eight threads (one with a guessed link), one mail in two folders."""
+"""Thirteen files, twelve messages, seven threads (one with a guessed link), one mail in two folders."""
 
 
 def post(folder: Path, letters: Mapping[str, bytes]) -> Path:
