@@ -30,6 +30,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"[ \u00a0]?(?:-|–|—|~|～|〜|－|至|到|から|to|and)[ \u00a0]?", re.IGNORECASE)
+_CLAUSE = re.compile(r"[。！？!?\n;；]")
+_COMMA = re.compile(r"[。！？!?\n;；，,、A-Za-z]")
 _UNITS = "十百千万萬亿億佰仟拾兆"
 _SPACE = " \u00a0\u3000"
 
@@ -45,6 +47,7 @@ class Figure:
     currency: str | None = None
     explicit: bool = False
     multiplier: float = 1.0
+    pieces: bool = False  # a small bare 块: money only where the words beside it say so
 
 
 @cache
@@ -63,7 +66,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             for word in sorted(words, key=len, reverse=True)
         )
 
-    words = pack["words"]
+    def plain(words: list[str]) -> str:
+        return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+    words, kuai = pack["words"], pack["kuai"]
     return {
         "prefix": re.compile(
             rf"(?<![A-Za-z])(?:{alternatives(pack['prefix'])})?(?P<gap>[ \u00a0]{{0,2}})(?P<sign>[-−+]?)\Z"
@@ -76,10 +82,16 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             rf"(?:{'|'.join(map(re.escape, words['approx_before']))})[ :：为是]?\Z", re.IGNORECASE
         ),
         "approx_after": re.compile(rf"[ ]?(?:{alternatives(words['approx_after'])})", re.IGNORECASE),
-        "counted": re.compile(rf"[ +多余餘]{{0,2}}(?:{alternatives(words['counted'])})", re.IGNORECASE),
-        "money": re.compile(
-            "|".join(map(re.escape, sorted(words["money"], key=len, reverse=True))), re.IGNORECASE
+        "counted": re.compile(
+            rf"[ +多余餘]{{0,2}}(?!{plain(words['counted_not'])})(?:{alternatives(words['counted'])})",
+            re.IGNORECASE,
         ),
+        "money": re.compile(plain(words["money"]), re.IGNORECASE),
+        "money_not": re.compile(plain(words["money_not"])),
+        "kuai_words": re.compile(plain(kuai["words"])),
+        "kuai_after": re.compile(plain(kuai["after"])),
+        "kuai_piece": re.compile(rf"[ ]?(?:{plain(kuai['piece'])})"),
+        "kuai_split": re.compile(rf"(?:{plain(kuai['split'])})\Z"),
     }
 
 
@@ -175,7 +187,7 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
         and (figure.currency or text[suffix.end() : suffix.end() + 2].strip()[:1].isdigit())
     ):
         suffix = None  # the sign belongs to the next number
-    if suffix and not (suffix["unit"] == "块" and raw in ("一", "两", "几")):  # 一块 is "together"
+    if suffix and not (suffix["unit"] == "块" and raw in ("一", "几")):  # 一块 is "together"
         unit_word = suffix["unit"].lower()
         named = pack["suffix"].get(unit_word) or pack["suffix"].get(suffix["unit"])
         if named == "cent":
@@ -184,9 +196,32 @@ def _figure(text: str, match: re.Match[str]) -> Figure | None:
             figure.currency = named
         figure.end = suffix.end()
         figure.explicit = True
+        tail = figure.end
         if unit_word in ("块", "塊", "元") and text[figure.end : figure.end + 1]:
             _add_jiao(text, figure)
+        if unit_word in ("块", "塊") and figure.end == tail and not figure.start < start:
+            figure.pieces = _is_pieces(text, figure, raw)
     return figure
+
+
+def _is_pieces(text: str, figure: Figure, raw: str) -> bool:
+    """Return whether 块 counts pieces: 三块内容, 分三块; a small bare number needs a word of money beside it."""
+    patterns = _patterns()
+    before = text[max(0, figure.start - 16) : figure.start]
+    if patterns["kuai_piece"].match(text, figure.end) or patterns["kuai_split"].search(before):
+        return True
+    if figure.value >= load_pack()["kuai"]["limit"] or figure.scaled or "." in raw:
+        return False
+    clause = patterns["money_not"].sub(" ", _CLAUSE.split(before)[-1])
+    return not (patterns["kuai_words"].search(clause) or patterns["kuai_after"].match(text, figure.end))
+
+
+def _near_money(text: str, start: int, end: int) -> bool:
+    """Return whether the clause around a bare number speaks of money: 打包价3万, 3万含税, 便宜3万."""
+    patterns = _patterns()
+    before = _CLAUSE.split(text[max(0, start - 24) : start])[-1]
+    after = _COMMA.split(text[end : end + 10])[0]
+    return any(patterns["money"].search(patterns["money_not"].sub(" ", side)) for side in (before, after))
 
 
 def _prefix_at(text: str, start: int) -> bool:
@@ -214,6 +249,8 @@ def _amount(text: str, low: Figure, high: Figure | None, language: str | None, h
     last = high or low
     if text[last.end : last.end + 2].strip()[:1] in ("%", "％", "‰"):
         return None
+    if last.pieces or low.pieces:
+        return None
     currency = low.currency or last.currency
     inferred = False
     if currency is None:
@@ -221,8 +258,7 @@ def _amount(text: str, low: Figure, high: Figure | None, language: str | None, h
             return None
         if text[last.end : last.end + 1].isalnum() and text[last.end].isascii():
             return None
-        clause = re.split(r"[。！？!?\n;；]", text[max(0, low.start - 24) : low.start])[-1]
-        if not patterns["money"].search(clause) and not patterns["money"].match(text, last.end):
+        if not _near_money(text, low.start, last.end):
             return None
         currency, inferred = home, True
     value, value_max = low.value, None

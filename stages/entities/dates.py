@@ -112,6 +112,7 @@ def _join(
     found = _found(first, anchor)
     if found is None:
         return head, None, anchor
+    lead = clock is not None
     part = part or next(
         (name for name, words in _PART_WORDS.items() if words.search(text[first.start : first.end])), None
     )
@@ -133,7 +134,9 @@ def _join(
         elif not _gap(_GLUE, text, end, other.start):
             if not (other.kind == "clock" and clock and _gap(_RANGE, text, end, other.start)):
                 break
-        elif other.kind == "part" and part is None and clock is None:
+        elif (
+            other.kind == "part" and part is None and (clock is None or _tells(text, clock, end, other, lead))
+        ):
             part = other.part
         elif other.kind == "part" and clock is None and part == other.part:
             pass
@@ -166,6 +169,19 @@ def _closed(text: str, end: int, start: int, stop: int) -> int:
     """Return `stop`, one further where the gap opened a bracket that closes right after."""
     opened = any(char in "(（" for char in text[end:start])
     return stop + 1 if opened and text[stop : stop + 1] in (")", "）") else stop
+
+
+def _tells(text: str, clock: Clock, end: int, part: Atom, lead: bool) -> bool:
+    """Return whether a part of the day after a clock tells its half: "at 9 tomorrow morning", "at 8 in the evening".
+
+    "10:00, afternoon free" names another time: the clock stands after its day, and nothing leads to the part.
+    """
+    gap = text[end : part.start].strip()
+    return (
+        clock.part is None
+        and (clock.guess or clock.hour <= 12)
+        and (gap in ("in the", "at") or (lead and not gap))
+    )
 
 
 def _found(atom: Atom, anchor: date | None) -> Found | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -11,8 +11,10 @@ from models.curated import Alias
 from models.message import Person
 from stages.entities.folding import fold, is_cjk, is_han
 from stages.entities.people import load_pack
+from stages.entities.surnames import latin_owners
 
 _MAX_KNOWN = 400
+_GIVEN = "-"  # marks a given name in the table of family names
 _NO_GIVEN = frozenset("你我他她您和与跟的是在给向对把被让请这那有不也都就各贵咱")
 # What follows a title's last character when the two are another word (总额, 工作).
 _NOT_AFTER = {
@@ -48,6 +50,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             rf"(?:我是|我叫|本人)(?:[\u4e00-\u9fff]{{1,8}}[部处科组司院店茶厂])?的?(?P<name>[{surnames}][\u4e00-\u9fff]{{1,2}})(?=[，,。！!；;、\s])"
         ),
         "title": re.compile(longest(sorted({*pack["zh_titles"], *pack["ja_titles"]}))),
+        "zh_thanks": re.compile(longest(pack["zh_thanks"])),
+        "title_end": re.compile(rf"(?:{longest(sorted({*pack['zh_titles'], *pack['ja_titles']}))})\Z"),
         "zh_short": re.compile(rf"(?:小|老|阿)[{surnames}](?=[，,。：:、\s来去跟说帮把将负会能先你对也和与已在请再])"),
         "ja_title": re.compile(longest(pack["ja_titles"])),
         "ja_named": re.compile(rf"(?:{longest(pack['ja_surnames'])}|(?<![ァ-ヶー])[ァ-ヶー]{{2,10}}|(?<![A-Za-z])[A-Z][a-z]{{1,15}})\Z"),
@@ -61,7 +65,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             rf"(?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?)(?=[ ]?(?:[,:!.;\n—–-]|and\b|&|$))"
         ),
         "hello_two": re.compile(rf"(?:^|\n)[ \t]{{0,4}}(?:Hi|Hello|Hey|Dear)[ ]{_LATIN_NAME}(?:,| and| &)[ ](?P<name>{_LATIN_NAME})(?=[ ]?[,:!\n])"),
-        "en_title": re.compile(rf"\b(?:Mr|Mrs|Ms|Dr|Prof)\.?[ ](?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?)"),
+        "en_title": re.compile(
+            rf"\b(?:{longest(pack['en_titles'])})(?:\.[ \u00a0]?|[ \u00a0])(?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME})?)"
+        ),
         "self": re.compile(
             rf"\b(?:[Mm]y name is|[Tt]his is|I am|I[’']m)[ ](?P<name>{_LATIN_NAME}(?:[ ]{_LATIN_NAME}))(?=[ ,.]|\n)"
         ),
@@ -148,6 +154,9 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
         )
 
     patterns, pack = _patterns(), load_pack()
+    no_names = frozenset(pack["en_not_names"])
+    for start, end, owner in _latin_titles(text, patterns["en_title"], known, no_names):
+        add(start, end, owner)
     for spelling in sorted(known, key=lambda word: (-len(word), word)):
         owners = known[spelling]
         owner = owners[0] if len({row.email for row in owners}) == 1 else None
@@ -156,7 +165,8 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
             title = patterns["title"].match(text, end) if is_han(spelling[-1]) else None
             add(start, title.end() if title else end, owner)
     if any(is_han(char) for char in text):
-        _find_titles(text, patterns, pack, surnames, add)
+        for start, end, owner in find_titled(text, surnames):
+            add(start, end, owner)
         for match in patterns["zh_call"].finditer(text):
             name = match["name"]
             if name[0] in pack["zh_surnames"] and not name.startswith(tuple(pack["zh_not_called"])):
@@ -166,8 +176,7 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
                 add(*match.span("name"), _owner(surnames, match["name"]) if rule == "ja_self" else None)
         for match in patterns["zh_short"].finditer(text):
             add(*match.span(), _owner(surnames, match[0][1]))
-    no_names = frozenset(pack["en_not_names"])
-    for rule in ("hello", "hello_two", "at", "en_title", "self"):
+    for rule in ("hello", "hello_two", "at", "self"):
         for match in patterns[rule].finditer(text):
             name = match["name"]
             if name.split()[0].lower() in no_names or name.startswith(tuple(pack["zh_not_called"])):
@@ -198,44 +207,94 @@ def _word(char: str) -> bool:
     return (char.isalnum() and not is_cjk(char)) or char == "_"
 
 
-def _find_titles(
-    text: str,
-    patterns: dict[str, re.Pattern[str]],
-    pack: dict[str, list[str]],
-    surnames: dict[str, list[Known]],
-    add: Callable[[int, int, Known | None], None],
-) -> None:
-    """Add honorific names: 王总, 陈经理, 田中様."""
+def _latin_titles(
+    text: str, pattern: re.Pattern[str], known: dict[str, list[Known]], no_names: frozenset[str]
+) -> Iterator[tuple[int, int, Known | None]]:
+    """Return names with a Latin title, the title in the span; the family name decides who it is."""
+    people: dict[str | None, Known] = {}
+    rows: list[tuple[str, str | None]] = []
+    for match in pattern.finditer(text):
+        if not people:
+            people = {row.email: row for owners in known.values() for row in owners}
+            rows = [(row.full, row.email) for owners in known.values() for row in owners]
+        name, end = match["name"], match.end()
+        first, _, second = name.partition(" ")
+        if first.lower() in no_names:
+            continue
+        owner = _only(known.get(name, [])) if second else None
+        family = latin_owners(first, rows) if owner is None else set()
+        if len(family) == 1:
+            owner = people[family.pop()]
+            if second:  # "Mr Berg Thursday": the family name alone
+                end -= len(second) + 1
+        elif owner is None and not family and not second:
+            owner = _only(known.get(name, []))  # "Dr Nora"
+        yield match.start(), end, owner
+
+
+def split_title(name: str) -> tuple[str, bool] | None:
+    """Return the name that a title stands on and whether the title is Latin ("Ms Fang", 方工); None without."""
+    patterns = _patterns()
+    latin = patterns["en_title"].fullmatch(name)
+    if latin:
+        return latin["name"], True
+    title = patterns["title_end"].search(name)
+    return (name[: title.start()].rstrip(), False) if title and title.start() else None
+
+
+def _only(rows: list[Known]) -> Known | None:
+    return rows[0] if len({row.email for row in rows}) == 1 else None
+
+
+def find_titled(text: str, surnames: dict[str, list[Known]]) -> list[tuple[int, int, Known | None]]:
+    """Return honorific names with their owner in `surnames`: 王总, 陈经理, 田中様; strangers have none."""
+    patterns, pack = _patterns(), load_pack()
+    found: list[tuple[int, int, Known | None]] = []
     for title in patterns["zh_title"].finditer(text):
         low = max(0, title.start() - 4)
+        for thanks in patterns["zh_thanks"].finditer(text, max(0, low - 1), title.start()):
+            low = thanks.end()  # 谢谢邱总: 谢 is a family name elsewhere
         named = patterns["zh_named"].search(text, low, title.start())
         if named is None:
+            if title[0] in pack["given_titles"] and (given := _given_owner(text, title.start(), surnames)):
+                found.append((title.start() - 1, title.end(), given))
             continue
         start, end = named.start(), title.end()
         if end - start - len(title[0]) > 2 and title.start() - 1 > start:  # the nearest family name wins
-            nearer = patterns["zh_named"].search(text, title.start() - 2, title.start())
+            nearer = patterns["zh_named"].search(text, max(low, title.start() - 2), title.start())
             start = nearer.start() if nearer else start
         word, before = text[start:end], text[max(0, start - 1) : start]
         if any(word.startswith(bad) for bad in pack["zh_not_names"]) or any(
             char in _NO_GIVEN for char in word[1:-1]
         ):
             continue
-        weak = word.endswith(("工", "董", "哥", "姐"))
-        if weak and before and is_han(before) and before not in "请請让讓找和与與跟给給由问問":
+        owner = _owner(surnames, word[:2]) or _owner(surnames, word[0])
+        weak = title[0] in ("工", "董", "哥", "姐")  # 手工, 古董: a known person, or a word that leads to one
+        alone = title.start() - start == 1 and owner is not None
+        if weak and not alone and before and is_han(before) and before not in pack["zh_leads"]:
             continue
         if text[end : end + 1] in _NOT_AFTER.get(word[-1], ""):
             continue
-        add(start, end, _owner(surnames, word[:2]) or _owner(surnames, word[0]))
+        found.append((start, end, owner))
     for title in patterns["ja_title"].finditer(text):
         named = patterns["ja_named"].search(text, max(0, title.start() - 16), title.start())
         if named is None or any(named[0].startswith(bad) for bad in pack["ja_not_names"]):
             continue
-        add(named.start(), title.end(), _owner(surnames, named[0]))
+        found.append((named.start(), title.end(), _owner(surnames, named[0])))
+    return found
 
 
 def _owner(surnames: dict[str, list[Known]], surname: str) -> Known | None:
     rows = surnames.get(fold(surname), [])
     return rows[0] if len({row.email for row in rows}) == 1 and rows else None
+
+
+def _given_owner(text: str, end: int, surnames: dict[str, list[Known]]) -> Known | None:
+    """Return whose given name of one character ends at `end`: 敏 of 苏敏, where no longer name can stand."""
+    before = text[max(0, end - 2) : end]
+    if len(before) == 2 and is_han(before[0]) and before[0] not in load_pack()["zh_leads"]:
+        return None
+    return _owner(surnames, _GIVEN + before[-1:])
 
 
 @cache
@@ -244,7 +303,7 @@ def _japanese_surnames() -> frozenset[str]:
 
 
 def surname_table(known: dict[str, list[Known]]) -> dict[str, list[Known]]:
-    """Return folded family name → its people, for 王总 and 田中様."""
+    """Return folded family name → its people, for 王总 and 田中様; given names of one character after a dash."""
     table: dict[str, list[Known]] = {}
     pack, japanese = load_pack(), _japanese_surnames()
     for rows in known.values():
@@ -256,6 +315,8 @@ def surname_table(known: dict[str, list[Known]]) -> dict[str, list[Known]]:
             names |= {han[0][:size] for size in (1, 2, 3) if han[0][:size] in japanese}
             if len(han) > 1:
                 names.add(han[0])
+            elif len(han[0]) == 2 and han[0] not in japanese and han[0][1] not in pack["given_not"]:
+                names.add(_GIVEN + han[0][1])
             for name in names:
                 owners = table.setdefault(fold(name), [])
                 if not any(owner.email == row.email for owner in owners):

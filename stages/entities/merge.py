@@ -8,9 +8,6 @@ propose anything (ePADD's lesson: they fuse strangers).
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
-from importlib.resources import files
 
 from models.addresses import domain_of
 from models.base import Record
@@ -18,6 +15,7 @@ from models.curated import Alias
 from models.report import MergeProposal
 from stages.entities.folding import fold, is_han
 from stages.entities.people import address_key, is_role_address
+from stages.entities.surnames import all_readings, readings_of, surname_readings
 
 
 class Sighting(Record):
@@ -27,17 +25,6 @@ class Sighting(Record):
     name: str = ""
     messages: list[str] = []
     internal: bool = False
-
-
-@cache
-def surname_readings() -> dict[str, list[str]]:
-    """Return Han family name → its pinyin spellings (surname readings, ü as v, u and yu)."""
-    text = files(__package__).joinpath("packs/surnames.toml").read_text(encoding="utf-8")
-    table: dict[str, list[str]] = {}
-    for reading, names in tomllib.loads(text)["pinyin"].items():
-        for name in names.split():
-            table.setdefault(fold(name), []).append(reading)
-    return table
 
 
 def propose_merges(
@@ -91,7 +78,7 @@ def _keys(rows: list[Sighting]) -> set[str]:
     local = address_key(rows[0].email).partition("@")[0]
     for name in {row.name for row in rows}:
         keys |= full_name_keys(name)
-        keys |= {f"surname:{reading}" for reading in _surname_of(name)}
+        keys |= {f"surname:{reading}" for reading in readings_of(name)}
     keys |= {f"surname:{reading}" for reading in _surnames_in_latin({row.name for row in rows}, local)}
     return keys
 
@@ -109,26 +96,13 @@ def full_name_keys(name: str) -> set[str]:
     return keys
 
 
-def _surname_of(name: str) -> list[str]:
-    han = "".join(char for char in fold(name) if is_han(char))
-    if not 2 <= len(han) <= 4:
-        return []
-    table = surname_readings()
-    return table.get(han[:2], []) or table.get(han[0], [])
-
-
-@cache
-def _all_readings() -> frozenset[str]:
-    return frozenset(reading for readings in surname_readings().values() for reading in readings)
-
-
 def _surnames_in_latin(names: set[str], local: str) -> set[str]:
     words = {word for name in names for word in re.sub(r"[^a-z ]", " ", fold(name)).split()}
     words |= {word for word in re.split(r"[._+-]", local) if word}
-    found = words & _all_readings()
+    found = words & all_readings()
     return found | {
         reading
-        for reading in _all_readings()
+        for reading in all_readings()
         if len(reading) >= 2 and local.startswith(reading) and len(local) > len(reading)
     }
 
@@ -186,7 +160,7 @@ def _pinyin_reason(rows: list[Sighting], other: list[Sighting]) -> tuple[str, fl
     """
     for name in sorted({row.name for row in rows}):
         han = "".join(char for char in fold(name) if is_han(char))
-        for reading in _surname_of(name):
+        for reading in readings_of(name):
             given = len(han) - (2 if han[:2] in surname_readings() else 1)
             for row in other:
                 words = re.sub(r"[^a-z ]", " ", fold(row.name)).split()

@@ -1,4 +1,4 @@
-"""The whole command with its ledger in PostgreSQL makes the same files as with SQLite, odd mails included."""
+"""The whole command with its ledger in PostgreSQL makes the same files as with SQLite."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from postgres_server import PostgresServer
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "eval" / "sample" / "mailbox"
 CONFIG = '[pipeline]\nbatch_size = 40\nprocesses = 1\n[domain_map]\n"northwind.example" = "C001"\n'
-NEVER_SAME = {"extracted_at": None, "first_seen": None}
+NEVER_SAME = {"extracted_at": None, "first_seen": None, "tries": None}  # two runs may try one mail
 
 pytestmark = pytest.mark.postgres
 
@@ -50,20 +50,6 @@ class Command:
         return report
 
 
-def counts(report: dict[str, Any]) -> dict[str, Any]:
-    names = (
-        "seen",
-        "written",
-        "unchanged",
-        "duplicate",
-        "quarantined",
-        "quarantine_kinds",
-        "threads",
-        "accounts",
-    )
-    return {name: report[name] for name in names}
-
-
 def tree(state: Path) -> dict[str, Any]:
     """Return every JSON file that a run makes, its times of writing left out."""
     trees = ("extracted", "threads", "people", "customers")
@@ -79,51 +65,10 @@ def exact(state: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(state.rglob("*.json"))}
 
 
-def test_the_sample_mailbox_becomes_the_same_files(tmp_path: Path, postgres: PostgresServer) -> None:
-    url = postgres.create_database()
-    states = {"sqlite": tmp_path / "sqlite" / "state", "postgres": tmp_path / "postgres" / "state"}
-    runs = [
-        Command(states["sqlite"], None, [str(SAMPLE)]),
-        Command(states["postgres"], url, [str(SAMPLE)]),
-    ]
-    here, there = (run.report() for run in runs)
-    assert here["written"] > 100
-    assert counts(there) == counts(here)
-    assert tree(states["postgres"]) == tree(states["sqlite"])
-    assert not (states["postgres"] / "ledger.db").exists()
+def odd_mails(folder: Path) -> int:
+    """Write mails whose headers PostgreSQL would refuse as they are; returns how many."""
 
-    # again, with the files gone and without the record cache: nothing is new, every byte comes back
-    before = exact(states["postgres"] / "extracted")
-    shutil.rmtree(states["postgres"] / "extracted")
-    for file in states["postgres"].glob("cache.db*"):
-        file.unlink()
-    again = Command(states["postgres"], url, [str(SAMPLE)]).report()
-    assert (again["written"], again["unchanged"], again["stage_calls"]) == (0, here["written"], {})
-    assert exact(states["postgres"] / "extracted") == before
-
-
-def test_two_mailboxes_at_once_in_one_ledger_become_the_same_files(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
-    mails = sorted(SAMPLE.rglob("*.eml"))[:30]
-    for account, part in (("ann", mails[:20]), ("bob", mails[10:])):
-        (tmp_path / account).mkdir()
-        for mail in part:
-            shutil.copy(mail, tmp_path / account)
-    sources = [str(tmp_path / "ann"), str(tmp_path / "bob")]
-    reference, state = tmp_path / "sqlite" / "state", tmp_path / "postgres" / "state"
-    url = postgres.create_database()
-    runs = [Command(reference, None, sources), *(Command(state, url, [source]) for source in sources)]
-    for run in runs:
-        run.report()
-    Command(state, url, sources).report()
-    assert tree(state) == tree(reference)
-
-
-def test_headers_longer_than_an_index_row_and_nul_bytes_stop_nothing(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
-    def long(seed: int) -> str:
+    def long(seed: int) -> str:  # longer than an index row may be, and it does not compress
         return "".join(random.Random(seed).choices(string.ascii_lowercase + string.digits, k=4000))
 
     headers = [
@@ -138,7 +83,6 @@ def test_headers_longer_than_an_index_row_and_nul_bytes_stop_nothing(
         },
         {"Subject": "=?utf-8?b?7aCA?=", "To": "\N{REPLACEMENT CHARACTER}=?utf-16?q?=D8=00?= <b@x.example>"},
     ]
-    (tmp_path / "odd").mkdir()
     for number, more in enumerate(headers):
         lines = {
             "Message-ID": f"<m{number}@x.example>",
@@ -149,11 +93,35 @@ def test_headers_longer_than_an_index_row_and_nul_bytes_stop_nothing(
             **more,
         }
         text = "".join(f"{name}: {value}\n" for name, value in lines.items()) + "\nhello\n"
-        (tmp_path / "odd" / f"{number}.eml").write_text(text)
-    states = [tmp_path / "sqlite" / "state", tmp_path / "postgres" / "state"]
-    source = [str(tmp_path / "odd")]
-    runs = [Command(states[0], None, source), Command(states[1], postgres.create_database(), source)]
-    here, there = (run.report() for run in runs)
-    assert there["seen"] == len(headers)
-    assert counts(there) == counts(here)
-    assert tree(states[1]) == tree(states[0])
+        (folder / f"odd-{number}.eml").write_text(text)
+    return len(headers)
+
+
+def test_two_mailboxes_at_once_become_the_same_files_as_one_run_with_sqlite(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    sample = sorted(SAMPLE.rglob("*.eml"))
+    for account, part in (("ann", sample[:80]), ("bob", sample[60:])):  # some lie in both
+        (tmp_path / account).mkdir()
+        for mail in part:
+            shutil.copy(mail, tmp_path / account)
+    odd = odd_mails(tmp_path / "bob")
+    sources = [str(tmp_path / "ann"), str(tmp_path / "bob")]
+    reference, state = tmp_path / "sqlite" / "state", tmp_path / "postgres" / "state"
+    url = postgres.create_database()
+    runs = [Command(reference, None, sources), *(Command(state, url, [source]) for source in sources)]
+    here, *there = (run.report() for run in runs)
+    assert here["seen"] == len(sample) + 20 + odd == sum(report["seen"] for report in there)
+    assert here["quarantine_kinds"].keys() <= {"corrupt_input", "resource_limit"}
+    assert tree(state) == tree(reference)
+    assert not (state / "ledger.db").exists()
+
+    # again, with the files gone and without the record cache: nothing is new, every byte comes back
+    before = exact(state / "extracted")
+    shutil.rmtree(state / "extracted")
+    for file in state.glob("cache.db*"):
+        file.unlink()
+    again = Command(state, url, sources).report()
+    assert (again["written"], again["unchanged"], again["stage_calls"]) == (0, here["written"], {})
+    assert (again["seen"], again["duplicate"]) == (here["seen"], here["duplicate"])
+    assert exact(state / "extracted") == before

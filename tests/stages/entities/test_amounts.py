@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.entities.amounts import find_amounts
+from stages.entities.amounts import find_amounts, load_pack
 from stages.entities.numerals import read_cjk, read_digits, read_words
 
 
@@ -45,6 +45,45 @@ def test_counts_and_shares_are_no_money(text: str) -> None:
 def test_a_bare_multiplier_near_a_money_word_takes_the_home_currency() -> None:
     (amount,) = find_amounts("预算大约25w", "zh-CN", "CNY")
     assert (amount.value, amount.currency, amount.inferred, amount.approx) == (250_000, "CNY", True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("打包价3.3万能不能做到3万整？", [33000, 30000]),
+        ("定你们家，3.15万含税", [31500]),
+        ("能少3万行不行", [30000]),
+        ("比上次便宜2万", [20000]),
+        ("总价5万左右", [50000]),
+        ("3万的预算", [30000]),
+    ],
+)
+def test_a_bare_multiplier_beside_a_price_word_is_money_at_home(text: str, values: list[float]) -> None:
+    found = find_amounts(text, "zh-CN", "CNY")
+    assert [amount.value for amount in found] == values
+    assert all(amount.inferred and amount.currency == "CNY" for amount in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["至少要3万", "减少3万用户", "评价3万条", "看了3万页，价格不变", "不少于3万字", "粉丝3万", "交付3万套"],
+)
+def test_a_bare_multiplier_without_a_price_is_no_money(text: str) -> None:
+    assert find_amounts(text, "zh-CN", "CNY") == []
+
+
+@pytest.mark.parametrize("text", load_pack()["kuai"]["match"])
+def test_kuai_with_a_word_of_money_is_an_amount(text: str) -> None:
+    assert [amount.currency for amount in find_amounts(text, "zh-CN", "CNY")] == ["CNY"]
+
+
+@pytest.mark.parametrize("text", [*load_pack()["kuai"]["miss"], "三到五块内容", "這三塊一起做"])
+def test_kuai_that_counts_pieces_is_no_money(text: str) -> None:
+    assert find_amounts(text, "zh-CN", "CNY") == []
+
+
+def test_a_larger_number_of_kuai_needs_no_word_of_money() -> None:
+    assert [amount.value for amount in find_amounts("午饭二十块，打车三块钱", "zh-CN", "CNY")] == [20, 3]
 
 
 def test_yuan_and_yen_signs_follow_the_language() -> None:

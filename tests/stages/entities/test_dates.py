@@ -63,6 +63,81 @@ def test_a_date_resolves_by_the_conventions(text: str, iso: str, start: str | No
 
 
 @pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("since last Friday.", "last Friday"),
+        ("It is due on 8 April.", "8 April"),
+        ("by Friday. 3 of us go", "Friday"),
+        ("8 April. 2 people came", "8 April"),
+        ("We meet on Fri. Then we go", "Fri"),
+        ("Sept. 8 it is", "Sept. 8"),
+        ("8 Apr. 2027.", "8 Apr. 2027"),
+        ("Fri. next week", "Fri. next week"),
+    ],
+)
+def test_only_the_dot_of_a_short_form_belongs_to_a_date(text: str, span: str) -> None:
+    assert [mention.text for mention in find_dates(text, SENT, "Asia/Shanghai")] == [span]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "周末",
+        "週末",
+        "这周末",
+        "本周末",
+        "這週末",
+        "今週末",
+        "this weekend",
+        "by the weekend",
+        "before weekend",
+        "the coming weekend",
+    ],
+)
+def test_this_weekend_is_saturday_and_sunday(word: str) -> None:
+    assert only(word) == ("2026-10-18", "2026-10-17")
+
+
+@pytest.mark.parametrize("word", ["下周末", "下週末", "下个周末", "来週末", "next weekend"])
+def test_the_next_weekend_is_that_of_the_next_week(word: str) -> None:
+    assert only(word) == ("2026-10-25", "2026-10-24")
+
+
+@pytest.mark.parametrize("word", ["月末", "月底", "今月末"])
+def test_the_end_of_a_month_is_no_weekend(word: str) -> None:
+    assert only(word) == ("2026-10-31", None)
+
+
+@pytest.mark.parametrize("text", ["祝周末愉快", "週末愉快", "Have a nice weekend", "a weekender"])
+def test_a_wish_for_the_weekend_is_no_date(text: str) -> None:
+    assert find_dates(text, SENT, "Asia/Shanghai") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("up since 9 this morning", "2026-10-14T09:00:00+08:00"),
+        ("3 this afternoon", "2026-10-14T15:00:00+08:00"),
+        ("2 to 3 this afternoon", "2026-10-14T14:00:00+08:00"),
+        ("not before\n10 tomorrow morning", "2026-10-15T10:00:00+08:00"),
+        ("at 9 tomorrow morning", "2026-10-15T09:00:00+08:00"),
+        ("at 3 tomorrow afternoon", "2026-10-15T15:00:00+08:00"),
+        ("at 8 tomorrow evening", "2026-10-15T20:00:00+08:00"),
+        ("at 9 on Monday morning", "2026-10-19T09:00:00+08:00"),
+        ("tomorrow at 8 in the evening", "2026-10-15T20:00:00+08:00"),
+        ("tomorrow 10:00, afternoon free", "2026-10-15T10:00:00+08:00"),
+    ],
+)
+def test_an_hour_keeps_the_part_of_the_day_beside_it(text: str, iso: str) -> None:
+    assert only(text) == (iso, None)
+
+
+@pytest.mark.parametrize("text", ["We sent 9 this morning", "only 3 this afternoon", "all 12 this evening"])
+def test_a_count_before_a_part_of_the_day_is_no_hour(text: str) -> None:
+    assert only(text) == ("2026-10-14", None)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "45 days",
@@ -116,6 +191,15 @@ def test_every_rule_finds_its_examples(rule: DateRule, row: dict[str, list[str]]
     assert len(row["match"]) >= 2 and len(row["miss"]) >= 2
     for text in row["match"]:
         assert hits(rule, text), text
+
+
+@pytest.mark.parametrize(
+    "name", ["en.weekend", "en.clock_day_part", "en.weekday", "zh.weekend", "ja.weekend", "ja.week"]
+)
+def test_a_rule_leaves_its_near_misses(name: str) -> None:
+    ((rule, row),) = [(rule, row) for rule, row in rules() if rule.name == name]
+    for text in row["miss"]:
+        assert not hits(rule, text), text
 
 
 @given(st.text(alphabet="0123456789/-.:年月日号周下上今明後一二三十 Monayjuetfr第前天(),", max_size=200))

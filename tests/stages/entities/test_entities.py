@@ -152,13 +152,89 @@ def test_the_thread_names_a_given_name_and_keeps_the_earliest_spelling() -> None
 def test_the_thread_names_people_who_are_in_none_of_a_messages_headers() -> None:
     first = extract_entities(mail(text="See you there."), POLICY)
     text = "Ask Lea Brandt, or Tom. Not tom@elsewhere.example."
-    second = extract_entities(mail(from_=Address(name="Ana Ruiz", email="ana@harbor.example"), to=[], text=text), POLICY)
-    related = relate_thread([Member(entities=first, text="See you there."), Member(entities=second, text=text)])
+    second = extract_entities(
+        mail(from_=Address(name="Ana Ruiz", email="ana@harbor.example"), to=[], text=text), POLICY
+    )
+    related = relate_thread(
+        [Member(entities=first, text="See you there."), Member(entities=second, text=text)]
+    )
     mentions = [(p.name, p.email, text[p.start : p.end]) for p in related[1].people if p.role == "mention"]
     assert mentions == [
         ("Lea Brandt", "lea@harbor.example", "Lea Brandt"),
         ("Tom", "tom@eu.orchid.example", "Tom"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "email"),
+    [
+        ("I met Mr. Sand there.", "Mr. Sand", "tom@eu.orchid.example"),
+        ("Thanks to Ms Fang.", "Ms Fang", "fang@orchid.example"),
+        ("Ask Mr Sand Tuesday.", "Mr Sand", "tom@eu.orchid.example"),
+        ("Ask Mr Tom Sand.", "Mr Tom Sand", "tom@eu.orchid.example"),
+        ("Ask Dr Lea.", "Dr Lea", "lea@harbor.example"),
+        ("Ask Mrs Olsen.", "Mrs Olsen", None),
+    ],
+)
+def test_a_latin_title_belongs_to_the_name_and_the_family_name_decides(
+    text: str, name: str, email: str | None
+) -> None:
+    cc = [Address(name="方思涵", email="fang@orchid.example")]
+    found = extract_entities(mail(cc=cc, text=text), POLICY)
+    mentions = [person for person in found.people if person.role == "mention"]
+    assert [(p.name, p.email, text[p.start : p.end]) for p in mentions] == [(name, email, name)]
+
+
+def test_a_family_name_that_two_share_stays_open() -> None:
+    cc = [Address(name="Fang, Li", email="li@a.example"), Address(name="方思涵", email="fang@a.example")]
+    (*_, mention) = extract_entities(mail(cc=cc, text="Ms Fang knows."), POLICY).people
+    assert (mention.name, mention.email) == ("Ms Fang", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("昨天又问过邱工，在走流程。", "邱工"),
+        ("邱总说可以。", "邱总"),
+        ("请联系邱经理。", "邱经理"),
+        ("谢谢邱姐！", "邱姐"),
+        ("感谢邱总。", "邱总"),
+        ("彤姐，合同收到。", "彤姐"),
+        ("I asked Ms Qiu.", "Ms Qiu"),
+    ],
+)
+def test_the_thread_knows_a_family_name_with_a_title(text: str, name: str) -> None:
+    first = extract_entities(mail(cc=[Address(name="邱彤", email="qiu@orchid.example")]), POLICY)
+    second = extract_entities(mail(text=text), POLICY)
+    related = relate_thread([Member(entities=first, text=""), Member(entities=second, text=text)])
+    mentions = [(p.name, p.email) for p in related[1].people if p.role == "mention"]
+    assert mentions == [(name, "qiu@orchid.example")]
+
+
+def test_the_thread_leaves_a_title_open_that_two_people_fit() -> None:
+    cc = [Address(name="邱彤", email="qiu@orchid.example"), Address(name="邱宁", email="ning@orchid.example")]
+    first = extract_entities(mail(cc=cc), POLICY)
+    second = extract_entities(mail(text="邱总说可以。"), POLICY)
+    related = relate_thread([Member(entities=first, text=""), Member(entities=second, text="邱总说可以。")])
+    assert [(p.name, p.email) for p in related[1].people if p.role == "mention"] == [("邱总", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("敏姐，收到。", "敏姐"), ("蘇敏姐好", "蘇敏姐"), ("@苏敏 收到", "苏敏"), ("他很灵敏哥", None)],
+)
+def test_a_given_name_of_one_character_takes_a_title_where_it_stands_alone(
+    text: str, name: str | None
+) -> None:
+    to = [Address(name="苏敏", email="min@orchid.example")]
+    found = extract_entities(mail(to=to, text=text), POLICY)
+    mentions = [(p.name, p.email) for p in found.people if p.role == "mention"]
+    assert mentions == ([(name, "min@orchid.example")] if name else [])
+
+
+def test_a_title_after_a_role_is_found() -> None:
+    found = extract_entities(mail(text="请财务林小姐留意，竣工后再说。"), POLICY)
+    assert [person.name for person in found.people if person.role == "mention"] == ["林小姐"]
 
 
 def test_merges_are_proposed_with_reasons_and_never_against_a_no() -> None:
