@@ -166,14 +166,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("state", "config", "json"):
         if not hasattr(options, name):
             setattr(options, name, None)
+    from flows.terminal import say
     from models.errors import AtlasError, MailboxBusy, Transient, UsageError
 
     try:
         return _dispatch(options)
     except AtlasError as error:
-        print(f"atlas-extract: {error.detail}", file=sys.stderr)
+        say(f"atlas-extract: {error.detail}", sys.stderr)
         if error.remedy:
-            print(f"  {error.remedy}", file=sys.stderr)
+            say(f"  {error.remedy}", sys.stderr)
         if isinstance(error, MailboxBusy):
             return EXIT_BUSY
         return 2 if isinstance(error, Transient) else EXIT_USAGE if isinstance(error, UsageError) else 1

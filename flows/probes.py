@@ -94,8 +94,18 @@ def _guarded(row: Row, probe: Probe) -> Row:
 
 
 def _print(row: Row, out: TextIO) -> None:
-    out.write(msgspec.json.encode(row).decode() + "\n")
+    out.write(_json(row) + "\n")
     out.flush()
+
+
+def _json(row: Row) -> str:
+    """Return `row` as JSON on one line, whatever its `id` is: any JSON value comes back as it was given."""
+    try:
+        return msgspec.json.encode(row).decode()
+    except (UnicodeEncodeError, OverflowError):  # half a character, or an integer of more than 64 bits
+        return json.dumps(row)
+    except RecursionError:
+        return _json({"id": None, "error": {"kind": "corrupt_input", "detail": "nested too deeply"}})
 
 
 def _bytes_of(row: Row) -> bytes:

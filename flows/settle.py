@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 import stages
 from flows.derive import Deriver
-from models.base import digest, utc_key
+from models.base import digest, earliest, utc_key
 from models.email import Email, Location, Version
 from models.message import Entities
 from models.report import CandidateFile
@@ -25,7 +25,13 @@ from storage.files import WantedFile, want, want_all
 from storage.ledger import get_meta, set_meta
 from storage.names import candidate_path, email_path, thread_path
 from storage.records import RecordRow, SightingRow, all_sightings, replace_records
-from storage.thread_index import LedgerThreadIndex, keep_old_ids, mark_settled, read_threads
+from storage.thread_index import (
+    LedgerThreadIndex,
+    keep_old_ids,
+    leave_old_id,
+    mark_settled,
+    read_threads,
+)
 from storage.work import acquit, finish, generations
 
 _PEOPLE = "people_settled"  # the ledger's meta: digest of the curated files that were used, or "stale"
@@ -87,9 +93,9 @@ def _read(deriver: Deriver, threads: Sequence[int]) -> _Snapshot:
 def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) -> _Settled | None:
     dates = {}
     for node in nodes:
-        known = [place.internal_date for place in snapshot.locations.get(node.raw, []) if place.internal_date]
-        if known:
-            dates[node.raw] = utc_key(min(known)) or ""
+        known = earliest(place.internal_date for place in snapshot.locations.get(node.raw, []))
+        if known is not None:
+            dates[node.raw] = utc_key(known) or ""
     own = {node.raw for node in nodes}
     conversation = settle(nodes, [edge for edge in snapshot.edges if edge.child in own], dates)
     raws = [record.best.raw for record in conversation.records]
@@ -119,6 +125,7 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
             content_hash=record.best.content_hash,
             locations=_places(record, snapshot),
             copies=_versions(record),
+            alone=len(conversation.records) == 1,
             extraction_version=version,
         )
         email = deriver.attempt("normalize", raw, partial(compose_email, parts, deriver.policies.normalize))
@@ -129,8 +136,7 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
 
 
 def _places(record: ThreadRecord, snapshot: _Snapshot) -> list[Location]:
-    places = [place for copy in record.copies for place in snapshot.locations.get(copy.raw, [])]
-    return sorted(places, key=lambda place: (place.account, place.folder, place.uid))
+    return [place for copy in record.copies for place in snapshot.locations.get(copy.raw, [])]
 
 
 def _versions(record: ThreadRecord) -> list[Version]:
@@ -163,6 +169,8 @@ def _write(
             raws += [copy.raw for record in records for copy in record.copies]
             new, keys = done.conversation.thread_id, [record.key for record in records]
             keep_old_ids(connection, surrogate, current[surrogate].public_id, new, keys, now)
+        elif old := current[surrogate].public_id:
+            leave_old_id(connection, surrogate, old, now)
     _store_records(connection, valid, settled)
     changed = want_all(connection, files)
     changed += quarantine.release(connection, raws)

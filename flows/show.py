@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from sqlalchemy import Connection, func, select
 import stages
 from flows.explain import explain_email
 from flows.summary import balance_sheet, quarantine_sentence
+from flows.terminal import say
 from models.config import load_settings
 from models.errors import UsageError
 from models.report import QuarantineFile
@@ -67,10 +67,10 @@ def show_status(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"state": str(state), **counts, "last_run": msgspec.to_builtins(report)})
         return 0
-    print(f"state {state}")
+    say(f"state {state}")
     for name, count in counts.items():
-        print(f"  {name:<12} {count:>7}")
-    print(balance_sheet(report, options) if report else "no run has ended yet")
+        say(f"  {name:<12} {count:>7}")
+    say(balance_sheet(report, options) if report else "no run has ended yet")
     return 0
 
 
@@ -85,7 +85,7 @@ def show_explain(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"msg_id": email.msg_id, "path": found.path, "sentences": sentences})
     else:
-        print("\n".join(sentences))
+        say("\n".join(sentences))
     return 0
 
 
@@ -95,7 +95,7 @@ def _explain_unfinished(connection: Connection, raw: str, options: argparse.Name
     if options.json:
         _print_json({"raw": raw, "sentences": text.splitlines()})
     else:
-        print(text)
+        say(text)
     return 1
 
 
@@ -106,7 +106,7 @@ def show_path(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"msg_id": found.key, "path": found.path, "raw": found.raw})
     else:
-        print(state / found.path)
+        say(str(state / found.path))
     return 0
 
 
@@ -121,12 +121,12 @@ def show_thread(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(msgspec.to_builtins(thread))
         return 0
-    print(f"{thread.thread_id}  {thread.subject}")
-    print(
+    say(f"{thread.thread_id}  {thread.subject}")
+    say(
         f"{len(thread.members)} messages, {thread.first_date} to {thread.last_date}, {len(thread.participants)} people"
     )
     for line in thread_tree(thread, words):
-        print(line)
+        say(line)
     return 0
 
 
@@ -160,7 +160,7 @@ def manage_quarantine(options: argparse.Namespace) -> int:
             if options.json:
                 _print_json(msgspec.to_builtins(shown))
             else:
-                print("\n\n".join(quarantine_sentence(row) for row in shown))
+                say("\n\n".join(quarantine_sentence(row) for row in shown))
             return 0
         with ledger.write() as connection:
             if options.action == "retry":
@@ -178,7 +178,7 @@ def manage_quarantine(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"action": options.action, "messages": sorted(chosen)})
     else:
-        print(f"{count} {said}")
+        say(f"{count} {said}")
     return 0
 
 
@@ -187,11 +187,11 @@ def _list_quarantine(rows: list[tuple[QuarantineFile, bool]], options: argparse.
         _print_json([{**msgspec.to_builtins(row), "dismissed": dismissed} for row, dismissed in rows])
         return 0
     if not rows:
-        print("nothing is in quarantine")
+        say("nothing is in quarantine")
     for row, dismissed in rows:
         place = f"{row.locations[0].account}: {row.locations[0].uid}" if row.locations else ""
         mark = " (dismissed)" if dismissed else ""
-        print(f"{row.raw.removeprefix('blake3:')[:12]}  {row.kind:<19} {place}  {row.detail}{mark}")
+        say(f"{row.raw.removeprefix('blake3:')[:12]}  {row.kind:<19} {place}  {row.detail}{mark}")
     return 0
 
 
@@ -226,22 +226,22 @@ def show_unclustered(options: argparse.Namespace) -> int:
         _print_json([{"msg_id": key, "path": path} for key, path in rows])
         return 0
     for key, path in rows:
-        print(f"{key}  {path}")
+        say(f"{key}  {path}")
     if not rows:
-        print("every message could be read or stands in a thread")
+        say("every message could be read or stands in a thread")
     return 0
 
 
 def print_versions() -> int:
     """Print the version of the program, of the rules, and of each stage."""
-    print(f"atlas-extract {version('atlas-extract')}, rules {stages.extraction_version()}")
+    say(f"atlas-extract {version('atlas-extract')}, rules {stages.extraction_version()}")
     for name in stages.NAMES:
-        print(f"  {name} {stages.version(name)}")
+        say(f"  {name} {stages.version(name)}")
     return 0
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    say(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {

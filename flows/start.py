@@ -12,6 +12,7 @@ import msgspec
 from flows.progress import open_progress
 from flows.request import RunRequest, name_sources
 from flows.summary import balance_sheet
+from flows.terminal import say
 from models.config import Settings, load_settings
 from models.errors import Transient, UsageError
 from models.report import Report
@@ -38,14 +39,14 @@ def start_run(options: argparse.Namespace) -> int:
             Path(options.report).write_bytes(data + b"\n")
         except OSError as error:
             detail = f"the report {options.report} could not be written: {error.strerror}"
-            print(f"atlas-extract: {detail}", file=sys.stderr)
-            print(data.decode(), file=sys.stderr)
+            say(f"atlas-extract: {detail}", sys.stderr)
+            say(data.decode(), sys.stderr)
     if options.json:
-        print(data.decode())
+        say(data.decode())
     elif not options.quiet:
-        print(balance_sheet(report, options))
+        say(balance_sheet(report, options))
     elif report.stopped:
-        print(f"atlas-extract: {report.stopped}", file=sys.stderr)
+        say(f"atlas-extract: {report.stopped}", sys.stderr)
     return report.exit_code
 
 

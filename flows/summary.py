@@ -8,6 +8,7 @@ import shlex
 from models.report import QuarantineFile, Report
 
 _OUTCOMES = ("written", "unchanged", "duplicate", "quarantined", "pending")
+_LONGEST_PATH = 200  # characters of one line; the report names it whole
 
 
 def balance_sheet(report: Report, options: argparse.Namespace) -> str:
@@ -31,7 +32,7 @@ def balance_sheet(report: Report, options: argparse.Namespace) -> str:
         f"{threads.guessed_links} links are guesses; {report.rewritten} older messages rewritten"
     )
     for one in report.unreadable[:10]:
-        lines.append(f"  unreadable: {one.path}: {one.reason}")
+        lines.append(f"  unreadable: {_short(one.path)}: {one.reason}")
     if len(report.unreadable) > 10:
         lines.append(f"  … and {len(report.unreadable) - 10} more unreadable (see the report)")
     if not report.seen and not report.unreadable and not report.stopped:
@@ -44,9 +45,19 @@ def balance_sheet(report: Report, options: argparse.Namespace) -> str:
     elif report.pending:
         lines.append("  some mail is stored but not finished: run the same command again to go on")
     if report.quarantined > report.dismissed:
-        given = [f"--{name} {shlex.quote(value)}" for name in ("state", "config") if (value := getattr(options, name))]
+        given = [
+            f"--{name} {shlex.quote(value)}"
+            for name in ("state", "config")
+            if (value := getattr(options, name))
+        ]
         lines.append(f"  see why: {' '.join(['atlas-extract quarantine list', *given])}")
     return "\n".join(lines)
+
+
+def _short(path: str) -> str:
+    return (
+        path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
+    )
 
 
 def _note(report: Report, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -59,3 +60,8 @@ def shift_key(key: str, hours: float) -> str:
     except OverflowError:
         return "9999-12-31T23:59:59Z" if hours > 0 else "0001-01-01T00:00:00Z"
     return utc_key(moment.isoformat()) or key
+
+
+def earliest(times: Iterable[str | None]) -> str | None:
+    """Return the earliest of some ISO 8601 times of any offset, as it is written; None if there is none."""
+    return min((time for time in times if time), key=lambda time: (utc_key(time) or "", time), default=None)

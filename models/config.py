@@ -21,7 +21,7 @@ from models.errors import UsageError
 class Section(BaseModel):
     """A table of the configuration; a key that it does not know is an error."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class EmailSection(Section):
@@ -92,8 +92,10 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ATLAS_", env_nested_delimiter="__", extra="forbid")
 
-    tenant: str = Field("default", description="Whose mail this is; a state folder refuses another tenant.")
-    state: str = Field("state", description="State folder, relative to where the command runs.")
+    tenant: str = Field(
+        "default", min_length=1, description="Whose mail this is; a state folder refuses another tenant."
+    )
+    state: str = Field("state", min_length=1, description="State folder, relative to where the command runs.")
     ledger_url: str | None = Field(
         None, description="SQLAlchemy URL of the ledger; default: SQLite in the state."
     )
@@ -194,6 +196,8 @@ def load_settings(explicit: str | None = None, **overrides: Any) -> Settings:
     try:
         settings = Settings(**values)
         given = {key: value for key, value in overrides.items() if value is not None}
+        if given.get("state") == "":
+            raise UsageError("--state names no folder", remedy="name one, or leave --state out")
         return settings.model_copy(update=given) if given else settings
     except ValidationError as error:
         raise _bad_value(error, where) from error

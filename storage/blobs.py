@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import zstandard
 
 from models.base import content_hash
-from models.errors import AtlasError, Defect, Transient
+from models.errors import AtlasError, Defect, Transient, UsageError
 from storage.durable import move_all, sync_folder, write_temps
 from storage.faults import passing
 
@@ -87,13 +87,19 @@ class LocalBlobs:
 
 
 class RemoteBlobs:
-    """Blobs behind any fsspec URL (object store, memory, ssh …)."""
+    """Blobs behind any fsspec URL (object store, memory, ssh …). Raises UsageError for one that cannot be opened."""
 
     def __init__(self, url: str) -> None:
         import fsspec  # slow to import, only needed here
 
         self.files: Any
-        self.files, self.base = fsspec.core.url_to_fs(url)
+        try:
+            self.files, self.base = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:  # a scheme that nobody knows, or whose package is missing
+            raise UsageError(
+                f"blobs_url {url.partition('://')[0]}://… cannot be opened: {error}",
+                remedy="correct blobs_url, or leave it out for raw/ in the state folder",
+            ) from error
 
     def put_all(self, blobs: Sequence[bytes]) -> list[str]:
         hashes: list[str] = []

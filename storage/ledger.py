@@ -89,7 +89,9 @@ def open_ledger(state: Path, url: str | None, tenant: str) -> Ledger:
             raise
         raise UsageError(
             f"the ledger {ledger.name} cannot be opened: {error.detail}",
-            remedy="check the rights of the state folder and the free space, or ledger_url",
+            remedy=_REBUILD
+            if _code_of(error.__cause__) in _DAMAGED
+            else "check the rights of the state folder and the free space, or ledger_url",
         ) from error
     except UsageError:
         ledger.close()
@@ -183,8 +185,13 @@ def _typed_errors() -> Iterator[None]:
 
 def _may_pass(error: BaseException | None) -> bool:
     """Return whether SQLite gave up for a reason that goes away by itself: locked, full disk, failed write."""
-    code = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DBAPIError) else 0
-    return code & 0xFF in _PASSING  # the low byte is the class of an extended code
+    return _code_of(error) in _PASSING
+
+
+def _code_of(error: BaseException | None) -> int:
+    """Return SQLite's primary error code, the low byte of an extended one; 0 where SQLite did not say it."""
+    code: int = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DBAPIError) else 0
+    return code & 0xFF
 
 
 def _reason(error: DBAPIError) -> str:

@@ -215,6 +215,24 @@ def keep_old_ids(
             rename_thread(connection, merged, new, "merged", at)
 
 
+def leave_old_id(connection: Connection, surrogate: int, old: str, at: str) -> None:
+    """Redirect the id of a thread that has no member left to the thread that has its records now.
+
+    That thread may be settled earlier or later than this one, or in another process: each of the two leaves
+    the redirect. To be called before the records of the empty thread are removed.
+    """
+    query = (
+        select(thread.c.public_id)
+        .join(node, node.c.thread == thread.c.id)
+        .join(record, record.c.raw == node.c.raw)
+        .where(record.c.thread == surrogate, thread.c.public_id.is_not(None))
+        .order_by(node.c.date.is_(None), node.c.date, node.c.raw)
+    )
+    new = connection.execute(query.limit(1)).scalar()
+    if new is not None and new != old:
+        rename_thread(connection, old, new, "merged", at)
+
+
 def _merged_into(connection: Connection, surrogate: int, keys: Iterable[str]) -> list[str]:
     """Return the public ids of threads that held some of these records before and have no member left."""
     former: set[int] = set()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from models.addresses import domain_of, is_under
-from models.base import Record
+from models.base import Record, earliest
 from models.email import (
     Email,
     EmailEntities,
@@ -24,7 +24,8 @@ from stages.normalize.config import NormalizePolicy
 
 
 class EmailParts(Record):
-    """All that one Email is made of. `copies` are (content hash, earliest Received) of every copy, sorted."""
+    """All that one Email is made of. `copies` are (content hash, earliest Received) of every copy; `alone` says
+    that its thread holds no other message."""
 
     decoded: Decoded
     dequoted: Dequoted
@@ -37,18 +38,19 @@ class EmailParts(Record):
     content_hash: str
     locations: list[Location]
     copies: list[Version]
+    alone: bool
     extraction_version: str
 
 
 def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
     """Return the canonical Email; `extracted_at` is "" until it is published."""
-    message, entities, intent = parts.decoded, parts.entities, parts.intent
-    people = {(person.role, _folded(person.name), person.email): person for person in entities.people}
+    message, intent = parts.decoded, parts.intent
     readable = message.replaced_share <= UNREADABLE_SHARE
+    entities = parts.entities if readable else _without_text(parts.entities)
     return Email(
         msg_id=parts.key,
         thread_id=parts.thread_id,
-        internal_date=internal_date(parts.locations, message),
+        internal_date=internal_date(parts),
         sent_at=message.sent_at,
         from_=_party(message.from_, entities, policy),
         to=_parties(message.to, entities, policy),
@@ -64,8 +66,8 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
             dates=entities.dates,
             amounts=entities.amounts,
             project_keywords=entities.project_keywords,
-            internal_people=_names(people.values(), internal=True),
-            external_people=_names(people.values(), internal=False),
+            internal_people=_names(entities.people, internal=True),
+            external_people=_names(entities.people, internal=False),
             customer_id_candidate=entities.customer_id_candidate,
             people=entities.people,
             actions=entities.actions,
@@ -92,12 +94,12 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
         report=message.report,
         signed=message.signed,
         encrypted=message.encrypted,
-        unclustered=not readable and parts.link.method == "root",
+        unclustered=not readable and parts.alone,
         segments=parts.dequoted.segments,
         body_text=parts.dequoted.text,
         ambiguities=message.ambiguities,
         guardrails=Guardrails(flags=[*message.flags, *intent.flags]),
-        locations=parts.locations,
+        locations=sorted(parts.locations, key=lambda place: (place.account, place.folder, place.uid)),
         content_hash=parts.content_hash,
         raw=message.raw,
         versions=parts.copies,
@@ -121,10 +123,19 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
     )
 
 
-def internal_date(locations: list[Location], message: Decoded) -> str | None:
-    """Return the smallest date that a server gave, else the earliest Received, else Date."""
-    server = [place.internal_date for place in locations if place.internal_date]
-    return min(server) if server else message.received_at or message.sent_at
+def internal_date(parts: EmailParts) -> str | None:
+    """Return the earliest date that a server gave, else the earliest Received of any copy, else Date."""
+    server = earliest(place.internal_date for place in parts.locations)
+    received = earliest([parts.decoded.received_at, *(copy.received for copy in parts.copies)])
+    return server or received or parts.decoded.sent_at
+
+
+def _without_text(entities: Entities) -> Entities:
+    """Return what the headers say: where no text could be read, nothing was found in it."""
+    people = [person for person in entities.people if person.role != "mention"]
+    return msgspec.structs.replace(
+        entities, people=people, dates=[], amounts=[], project_keywords=[], actions=[]
+    )
 
 
 def _party(address: Address | None, entities: Entities, policy: NormalizePolicy) -> Party | None:
@@ -140,10 +151,10 @@ def _parties(addresses: Sequence[Address], entities: Entities, policy: Normalize
 
 
 def _names(people: Iterable[Person], *, internal: bool) -> list[str]:
-    """Return display names once each, header people first."""
-    names = [person.name or person.email or "" for person in people if person.internal is internal]
-    return list(dict.fromkeys(name for name in names if name))
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())
+    """Return display names once each whatever their case, in the order of `people` (header people first)."""
+    names: dict[str, str] = {}
+    for person in people:
+        name = " ".join((person.name or person.email or "").split())
+        if name and person.internal is internal:
+            names.setdefault(name.casefold(), name)
+    return list(names.values())

@@ -12,10 +12,8 @@ from models.email import Email
 
 def render_email(email: Email, extracted_at: str) -> tuple[str, bytes]:
     """Return the digest of `email` (which ignores the time) and the bytes of its file at that time."""
-    email.extracted_at = ""
-    known = digest(email)
-    email.extracted_at = extracted_at
-    return known, render_record(email)
+    known = digest(msgspec.structs.replace(email, extracted_at=""))
+    return known, render_record(msgspec.structs.replace(email, extracted_at=extracted_at))
 
 
 def render_record(record: Any) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from models.addresses import domain_of, is_under
 from models.base import parse_time, shift_key
 from models.thread import Node, SoftEdge
 from stages.thread.config import ThreadPolicy
@@ -36,7 +37,7 @@ def choose_parent(child: Node, candidates: Iterable[Node], policy: ThreadPolicy)
 
     The best score wins, then the later date, then the larger hash; arrival plays no part.
     """
-    met = [node for node in candidates if node.msg_id != child.msg_id and meets(child, node)]
+    met = [node for node in candidates if node.msg_id != child.msg_id and can_meet(child, node, policy)]
     if not met:
         return None
     score, date, parent = max((_score(child, node, policy), node.date or "", node.raw) for node in met)
@@ -44,13 +45,35 @@ def choose_parent(child: Node, candidates: Iterable[Node], policy: ThreadPolicy)
     return SoftEdge(child=child.raw, parent=parent, tier="subject", score=round(score, 3), reason=reason)
 
 
-def meets(child: Node, node: Node) -> bool:
-    """Return whether a reply and an earlier message can be of one exchange, by their people."""
+def can_meet(child: Node, node: Node, policy: ThreadPolicy) -> bool:
+    """Return whether a reply and an earlier message can be of one exchange, by their people.
+
+    One subject often goes to several customers, one by one: that the company takes part in both is not enough.
+    Who wrote the reply took part in the earlier message; or (a list, another address) answers its sender among
+    others who did. Somebody's second mail goes to the people of the first, some added or some left out. And
+    where both have people outside the company, these share a domain.
+    """
+    if not child.sender or not node.sender:
+        return False
+    ours, theirs = set(child.people), set(node.people)
     if child.sender == node.sender:
-        return bool(set(child.people) - {child.sender} & set(node.people))
-    return bool(
-        (child.sender and child.sender in node.people) or (node.sender and node.sender in child.people)
-    )
+        ours.discard(child.sender)
+        theirs.discard(child.sender)
+        met = bool(ours & theirs) and (ours <= theirs or theirs <= ours)
+    elif child.sender in theirs:
+        met = True
+    else:
+        met = node.sender in ours and bool(ours & theirs - {node.sender})
+    if not met or not policy.company_domains:
+        return met
+    outside, before = _outside(child, policy), _outside(node, policy)
+    return not outside or not before or bool(outside & before)
+
+
+def _outside(node: Node, policy: ThreadPolicy) -> set[str]:
+    """Return the domains of people outside the company."""
+    domains = {domain_of(email) for email in node.people}
+    return {domain for domain in domains if not is_under(domain, policy.company_domains)}
 
 
 def _score(child: Node, node: Node, policy: ThreadPolicy) -> float:

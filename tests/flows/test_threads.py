@@ -106,7 +106,7 @@ TALKATIVE = {
     "a3": tour(3, 4, BO, ANN, "On Friday, with Pia.", after=2),
     "a3-again": tour(3, 4, BO, ANN, "On Friday, with Pia.", after=2).replace(b"MIME", b"X-Gateway: two\nMIME"),
     "a4": tour(4, 5, ANN, BO, "Good. Roy comes too.", subject="Re: Factory tour"),
-    "a5": tour(5, 6, PIA, ANN, "How many are you?", subject="Re: Factory tour"),
+    "a5": tour(5, 6, PIA, f"{ANN}, {BO}", "How many are you?", subject="Re: Factory tour"),
     "b1": tour(6, 5, PIA, ROY, "Shall we visit the factory?"),
     "b2": tour(7, 7, ROY, PIA, "We are three.", subject="Re: Factory tour"),
     "c2": tour(9, 9, ROY, MEI, "The car is booked.", after=8, subject="Re: Car"),

@@ -267,3 +267,22 @@ def test_settings_survive_being_noted_and_read_elsewhere(monkeypatch: pytest.Mon
     stored = StoredSettings.model_validate_json(text)
     assert isinstance(stored, Settings)
     assert stored.model_dump() == settings.model_dump()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[pipeline]\nmessage_seconds = inf",
+        "[pipeline]\nquarantine_limit = nan",
+        "[intent]\nbudget = inf",
+        'tenant = ""',
+        'state = ""',
+    ],
+)
+def test_a_value_that_no_run_can_keep_is_refused(text: str) -> None:
+    assert text.split()[-3] in refused(config(text)).detail
+
+
+def test_a_state_folder_without_a_name_is_refused_on_the_command_line_too() -> None:
+    with pytest.raises(UsageError, match="--state"):
+        load_settings(None, state="")

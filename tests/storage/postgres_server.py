@@ -84,10 +84,12 @@ def _programs() -> Path:
         Path("/usr/lib/postgresql").glob("*/bin/postgres"),
         key=lambda path: [int(part) for part in path.parts[-3].split(".") if part.isdigit()],
     )
-    known = shutil.which("postgres")
-    if not found and known is None:
-        raise NotInstalled("PostgreSQL is not installed: apt-get install postgresql")
-    return found[-1].parent if found else Path(str(known)).parent
+    if not found and (known := shutil.which("postgres")):
+        found = [Path(known).resolve()]
+    for path in reversed(found):
+        if all((path.parent / program).exists() for program in ("initdb", "postgres", "pg_isready")):
+            return path.parent
+    raise NotInstalled("PostgreSQL is not installed: apt-get install postgresql")
 
 
 def _as_user() -> list[str]:

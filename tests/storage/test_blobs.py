@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from models.base import content_hash
-from models.errors import Defect, Transient
+from models.errors import Defect, Transient, UsageError
 from storage.blobs import BlobStore, LocalBlobs, RemoteBlobs, blob_key, compress, decompress, open_blobs
 
 MAILS = [b"Subject: one\n\nhello\n", b"", b"\x00\xff" * 5000, "Subject: 你好\n\n".encode("gb18030")]
@@ -185,3 +185,11 @@ def test_a_local_folder_by_url_is_kept_as_durably_as_the_default(tmp_path: Path)
     assert isinstance(by_path, LocalBlobs)
     assert default.root == tmp_path / "raw"
     assert by_url.root == by_path.root == tmp_path / "elsewhere"
+
+
+def test_a_store_of_a_scheme_that_nobody_knows_is_a_usage_error_without_its_secrets(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_blobs(tmp_path, "ftp3://user:secret@store.example/raw")
+    assert "ftp3" in caught.value.detail
+    assert "secret" not in caught.value.detail
+    assert caught.value.remedy

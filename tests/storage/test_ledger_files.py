@@ -140,6 +140,17 @@ def test_a_dismissed_message_stays_and_another_failure_brings_it_back(ledger: Le
         assert held(connection)[A][1] is False
 
 
+def test_a_dismissed_message_has_no_file_even_when_a_new_place_of_it_is_found(ledger: Ledger) -> None:
+    with ledger.write() as connection:
+        paths = quarantine.hold(connection, [failure(A)], OLD)
+        quarantine.dismiss(connection, [A])
+        assert quarantine.refresh(connection, [A]) == paths
+        assert wanted_rows(connection) == {}
+        quarantine.dismiss(connection, [A], dismissed=False)
+        assert quarantine.refresh(connection, [A]) == paths
+        assert wanted_rows(connection).keys() == set(paths)
+
+
 def test_a_changed_stage_retries_what_it_failed_on_but_not_what_was_dismissed(ledger: Ledger) -> None:
     with ledger.write() as connection:
         work.request(connection, [A, B, C])

@@ -431,3 +431,14 @@ def test_an_old_id_that_another_thread_bears_now_leads_to_itself(ledger: Ledger)
         settle(connection, second, "thr-1", "a@x")  # its root moved there
         settle(connection, first, "thr-2", "b@x")
         assert [resolve_thread(connection, name) for name in ("thr-1", "thr-2")] == ["thr-1", "thr-2"]
+
+
+def test_an_id_that_led_away_leads_to_itself_once_a_new_thread_bears_it(ledger: Ledger) -> None:
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        first, second = index.new_thread(), index.new_thread()
+        settle(connection, first, "thr-2", "b@x")
+        settle(connection, first, "thr-1", "a@x", "b@x")
+        assert resolve_thread(connection, "thr-2") == "thr-1"
+        settle(connection, second, "thr-2", "c@x")
+        assert [resolve_thread(connection, name) for name in ("thr-1", "thr-2")] == ["thr-1", "thr-2"]

@@ -1,0 +1,25 @@
+"""What goes to a terminal: text out of a mail is shown, and never steers what shows it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TextIO
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with one of these, U+009B among them
+    r"\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # these turn the order of characters
+)
+
+
+def harmless(text: str) -> str:
+    """Return `text` with what would steer a terminal written as an escape; line ends and tabs are kept.
+
+    Inside a JSON document the escapes are those of JSON, so that it says the same as before.
+    """
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def say(text: str, out: TextIO | None = None) -> None:
+    """Print `text` on standard output (or `out`), harmless."""
+    print(harmless(text), file=out or sys.stdout)
