@@ -33,6 +33,11 @@ from storage.durable import make_private
 BUSY_SECONDS = 60
 CHUNK = 500  # bound parameters per statement stay under SQLite's limit
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL})
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_REBUILD = (
+    "restore it from a backup; without one, move it away: the next run builds it anew from the sources "
+    "(what was dismissed from quarantine comes back)"
+)
 _LOCK_KEY = 7_305_731  # advisory lock that makes PostgreSQL's writers wait for each other as SQLite's do
 
 

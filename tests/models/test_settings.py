@@ -146,7 +146,7 @@ def test_the_variables_of_the_fault_tests_are_no_configuration(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("text", "key", "nearest"),
     [
-        ('tennant = "x"', "tennant", "tenant"),
+        ('tenantt = "x"', "tenantt", "tenant"),
         ('company_domain = ["x"]', "company_domain", "company_domains"),
         ("[email]\nmax_mesage_mb = 3", "email.max_mesage_mb", "email.max_message_mb"),
         ("[pipelines]\nbatch_size = 3", "pipelines", "pipeline"),

@@ -32,8 +32,9 @@ def test_a_ledger_url_that_leads_nowhere_is_a_usage_error_without_the_password(
 
 def test_a_file_that_is_no_database_is_a_usage_error_and_stays_as_it_is(state: Path) -> None:
     (state / "ledger.db").write_bytes(b"not a database, but somebody's notes " * 50)
-    with pytest.raises(UsageError, match="cannot be opened: ledger: file is not a database"):
+    with pytest.raises(UsageError, match="cannot be opened: ledger: file is not a database") as refused:
         open_ledger(state, None, TENANT)
+    assert "backup" in (refused.value.remedy or "")
     assert (state / "ledger.db").read_bytes().startswith(b"not a database")
 
 
