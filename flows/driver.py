@@ -109,8 +109,7 @@ class Run:
         self.executor = executor
         self.progress = progress
         self.run_id = f"run-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:6]}"
-        url = workspace.settings.ledger_url
-        self.ref = RunRef(state=str(workspace.state), run_id=self.run_id, ledger_url=url)
+        self.ref = RunRef(state=str(workspace.state), run_id=self.run_id)
         self.deriver = Deriver(workspace)
         self.tally = _Tally()
         self.listed = array("q")  # ids of the locations that the sources listed in this run
@@ -199,6 +198,7 @@ class Run:
         with self.workspace.ledger.write() as connection:
             work.collect_suspects(connection, dead)
             work.retry_changed(connection, self.deriver.signatures)
+        self.workspace.blobs.clear()
 
     def _batches(self) -> Iterator[list[str]]:
         """Fetch what is new and yield batches of raw hashes that want work: first those left over, then new ones."""

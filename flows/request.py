@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 
 from models.errors import UsageError
@@ -28,7 +28,7 @@ class RunRequest:
         day = utc[:10]
         if self.since and day < self.since.isoformat():
             return False
-        return not (self.until and day >= (self.until + timedelta(days=1)).isoformat())
+        return not (self.until and day > self.until.isoformat())
 
     @property
     def bounded(self) -> bool:
@@ -39,13 +39,24 @@ class RunRequest:
 def name_sources(paths: list[str], account: str | None) -> dict[str, str]:
     """Return account → absolute path for the sources of the command line.
 
-    Raises UsageError where two sources would have one name.
+    Raises UsageError for a source without a name or with an impossible one, and where two would have one name.
     """
     named: dict[str, str] = {}
     for path in paths:
+        if not path:  # an unset variable of a script: not "the folder that the command runs in"
+            raise UsageError(
+                "--source names nothing", remedy="name a folder or file; `.` is the present folder"
+            )
         absolute = str(Path(path).absolute())
         stem = Path(absolute)
-        name = account or (stem.stem if stem.is_file() else stem.name) or "archive"
+        try:
+            is_file = stem.is_file()
+        except OSError as error:
+            raise UsageError(
+                f"source {path[:200]} cannot be read: {error.strerror}",
+                remedy="check the path given with --source and its rights",
+            ) from error
+        name = account or (stem.stem if is_file else stem.name) or "archive"
         if named.get(name, absolute) != absolute:
             raise UsageError(
                 f"two sources are both named `{name}`: {named[name]} and {absolute}",

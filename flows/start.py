@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -85,6 +86,8 @@ def _run(settings: Settings, request: RunRequest, *, quiet: bool) -> Report:
     from stages.fetch import open_source
     from storage.workspace import open_workspace
 
+    if settings.ledger_url:
+        os.environ["ATLAS_LEDGER_URL"] = settings.ledger_url  # the workers' way to it
     for account, path in sorted(request.sources.items()):
         open_source(path, account).close()  # a source that cannot be read stops the run before it begins
     try:

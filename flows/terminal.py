@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import TextIO
+
+from models.errors import Transient
 
 _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # escape sequences begin with one of these, U+009B among them
@@ -21,5 +24,14 @@ def harmless(text: str) -> str:
 
 
 def say(text: str, out: TextIO | None = None) -> None:
-    """Print `text` on standard output (or `out`), harmless."""
-    print(harmless(text), file=out or sys.stdout)
+    """Print `text` on standard output (or `out`), harmless. Raises Transient where it cannot be written."""
+    stream = out or sys.stdout
+    try:
+        print(harmless(text), file=stream, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # what is left in it is not tried again
+        raise Transient(
+            f"the output cannot be written: {error.strerror}", remedy="free space, then run again"
+        ) from error

@@ -7,13 +7,14 @@ from models.errors import Kind
 
 
 class RunRef(Reference, frozen=True):
-    """Where a batch belongs: the state root (path), the ledger's URL (None: SQLite in the state root), and the
-    run, whose settings the ledger keeps. A password never stands in `ledger_url` of a pickled reference: it
-    comes from the worker's own environment."""
+    """Where a batch belongs: the state root (path) and the run, whose settings the ledger keeps.
+
+    The ledger is SQLite in the state root, or what the worker's own environment names (`ATLAS_LEDGER_URL`):
+    a reference holds no password.
+    """
 
     state: str
     run_id: str
-    ledger_url: str | None = None
 
 
 class BatchRef(Reference, frozen=True):

@@ -12,7 +12,7 @@ import zstandard
 
 from models.base import content_hash
 from models.errors import AtlasError, Defect, Transient, UsageError
-from storage.durable import move_all, sync_folder, write_temps
+from storage.durable import clear_workshop, move_all, sync_folder, write_temps
 from storage.faults import passing
 
 _local = threading.local()
@@ -41,11 +41,12 @@ def blob_key(raw: str) -> str:
 
 
 class BlobStore(Protocol):
-    """Put is durable on return and idempotent; get verifies the hash."""
+    """Put is durable on return and idempotent; get verifies the hash; clear removes what killed runs left."""
 
     def put_all(self, blobs: Sequence[bytes]) -> list[str]: ...
     def get(self, raw: str) -> bytes: ...
     def exists(self, raw: str) -> bool: ...
+    def clear(self) -> None: ...
 
 
 class LocalBlobs:
@@ -53,6 +54,10 @@ class LocalBlobs:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def clear(self) -> None:
+        """Remove the temporary files that killed processes left."""
+        clear_workshop(self.root / ".tmp")
 
     def put_all(self, blobs: Sequence[bytes]) -> list[str]:
         """Store `blobs` and return their hashes; all are durable on return. Raises OSError (full disk …)."""
@@ -67,7 +72,7 @@ class LocalBlobs:
                 there.add(path.parent)
             elif path not in files:
                 files[path] = compress(data)
-        moves = write_temps(list(files.items()))
+        moves = write_temps(list(files.items()), self.root / ".tmp")
         if moves:
             passing("blob-written")
         move_all(moves)
@@ -100,6 +105,9 @@ class RemoteBlobs:
                 f"blobs_url {url.partition('://')[0]}://… cannot be opened: {error}",
                 remedy="correct blobs_url, or leave it out for raw/ in the state folder",
             ) from error
+
+    def clear(self) -> None:
+        """Do nothing: an object store shows no half-written object."""
 
     def put_all(self, blobs: Sequence[bytes]) -> list[str]:
         hashes: list[str] = []

@@ -84,18 +84,20 @@ def open_lock(path: Path) -> int:
     return descriptor
 
 
-def write_temps(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, Path]]:
-    """Write each `(path, data)` to a temporary file beside its path, all durable on return.
+def write_temps(files: Sequence[tuple[Path, bytes]], workshop: Path | None = None) -> list[tuple[Path, Path]]:
+    """Write each `(path, data)` to a temporary file beside its path (or in `workshop`), all durable on return.
 
     Returns `(temporary file, path)` for `move_all`. Missing folders are made. On an error (full disk …)
-    nothing is left behind.
+    nothing is left behind; what a killed process leaves in a workshop is for `clear_workshop`.
     """
     moves: list[tuple[Path, Path]] = []
+    folders = [path.parent for path, _ in files] + ([workshop] if workshop and files else [])
     try:
-        for folder in dict.fromkeys(path.parent for path, _ in files):
+        for folder in dict.fromkeys(folders):
             make_folder(folder)
         for path, data in files:
-            temp = path.with_name(f".{path.name[:60]}.{os.getpid()}-{next(_numbers)}{TEMP_MARK}")
+            name = f".{path.name[:60]}.{os.getpid()}-{next(_numbers)}{TEMP_MARK}"
+            temp = (workshop or path.parent) / name
             moves.append((temp, path))
             _write(temp, data)
         _sync_all([temp for temp, _ in moves])
@@ -104,6 +106,28 @@ def write_temps(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, Path]]:
             temp.unlink(missing_ok=True)
         raise
     return moves
+
+
+def clear_workshop(workshop: Path) -> None:
+    """Remove the temporary files of processes of this host that are gone."""
+    try:
+        names = os.listdir(workshop)
+    except FileNotFoundError:
+        return
+    for name in names:
+        pid = name.removesuffix(TEMP_MARK).rpartition(".")[2].partition("-")[0]
+        if name.endswith(TEMP_MARK) and pid.isdigit() and not _is_running(int(pid)):
+            (workshop / name).unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def move_all(moves: Sequence[tuple[Path, Path]]) -> None:

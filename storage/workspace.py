@@ -70,7 +70,7 @@ def open_workspace(settings: Settings, sources: dict[str, str] | None = None) ->
 def workspace_of(ref: RunRef) -> Workspace:
     """Return the state root of a run that was begun elsewhere (in a worker process), with its settings."""
     state = Path(ref.state)
-    ledger = connect_ledger(state, ref.ledger_url or os.environ.get("ATLAS_LEDGER_URL"))
+    ledger = connect_ledger(state, os.environ.get("ATLAS_LEDGER_URL"))
     return _assemble(state, ledger, *inputs_of(ledger, ref.run_id))
 
 

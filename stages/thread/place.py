@@ -46,8 +46,9 @@ def place(nodes: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> li
     touched = _join(fresh, homes, gained, index)
     loose = {raw for edge in lost for raw in (edge.child, edge.parent)}
     loose.update(node.raw for node in before if set(hard_keys(node)) - set(hard_keys(arriving[node.raw])))
-    touched |= _split(set(index.threads(sorted(loose)).values()), index)
-    touched |= set(index.threads(sorted({*arriving, *(edge.child for edge in gained)})).values())
+    torn = set(index.threads(sorted(loose)).values())
+    filed = index.threads(sorted({*arriving, *(edge.child for edge in gained)}))
+    touched |= torn | _split(torn, index) | set(filed.values())
     index.touch(touched)
     return sorted(touched)
 
@@ -61,9 +62,9 @@ def withdraw(raws: Iterable[str], index: ThreadIndex, policy: ThreadPolicy) -> l
     index.drop(node.raw for node in gone)
     gained, lost = _guess_again(gone, [], index, policy)
     touched |= _join([], {}, gained, index)
-    ends = sorted({raw for edge in lost for raw in (edge.child, edge.parent)})
-    touched |= _split(touched | set(index.threads(ends).values()), index)
-    touched |= set(index.threads(edge.child for edge in gained).values())
+    ends = {edge.child for edge in gained} | {raw for edge in lost for raw in (edge.child, edge.parent)}
+    touched |= set(index.threads(sorted(ends)).values())
+    touched |= _split(touched, index)
     index.touch(touched)
     return sorted(touched)
 

@@ -37,7 +37,15 @@ class Disks:
             self._holder.wait()
 
     def _hold_namespace(self) -> None:
-        command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", "echo ready; exec sleep 600"]
+        command = [
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            "echo ready; exec sleep 600",
+        ]
         try:
             self._holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except FileNotFoundError:
@@ -46,10 +54,17 @@ class Disks:
         if not self._holder.stdout.readline():
             pytest.skip("no small disk: needs root, or a system that allows user namespaces")
         self._root = Path(f"/proc/{self._holder.pid}/root")
-        self._enter = ["nsenter", "--target", str(self._holder.pid), "--user", "--mount", "--preserve-credentials"]
+        self._enter = [
+            "nsenter",
+            "--target",
+            str(self._holder.pid),
+            "--user",
+            "--mount",
+            "--preserve-credentials",
+        ]
 
     def _do(self, *command: str) -> None:
-        done = subprocess.run([*self._enter, *command], capture_output=True, text=True)
+        done = subprocess.run([*self._enter, *command], check=False, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"no small disk: {done.stderr.strip()}")
 

@@ -73,7 +73,10 @@ class Product:
         tables = {key: value for key, value in values.items() if isinstance(value, dict)}
         lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if key not in tables]
         for name, table in tables.items():
-            lines += [f"[{name}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in table.items())]
+            lines += [
+                f"[{name}]",
+                *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in table.items()),
+            ]
         (self.folder / "atlas.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def start(self, *arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
@@ -160,7 +163,10 @@ def _validator(kind: str) -> Any:
 
 def validate(kind: str, value: Any) -> None:
     """Fail where a JSON value is not as the published schema of its kind says."""
-    errors = [f"{'/'.join(map(str, error.path))}: {error.message[:300]}" for error in _validator(kind).iter_errors(value)]
+    errors = [
+        f"{'/'.join(map(str, error.path))}: {error.message[:300]}"
+        for error in _validator(kind).iter_errors(value)
+    ]
     assert errors == [], f"not a valid {kind}"
 
 

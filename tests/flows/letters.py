@@ -188,7 +188,10 @@ NEWS = letter(
     ANN,
     "Paper Week 7: board prices",
     "Board prices rose by two percent.\n\nUnsubscribe: https://paperweek.example/u",
-    more={"List-Unsubscribe": "<https://paperweek.example/u>", "List-Id": "Paper Week <news.paperweek.example>"},
+    more={
+        "List-Unsubscribe": "<https://paperweek.example/u>",
+        "List-Id": "Paper Week <news.paperweek.example>",
+    },
 )
 NOTE = letter(None, "Sat, 14 Mar 2026 10:00:00 +0100", ROY, ANN, "Key", "The spare key is in the drawer.")
 

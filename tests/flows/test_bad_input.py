@@ -27,7 +27,7 @@ from driving import (
     validate,
     wait_for_mail,
 )
-from letters import ANN, BO, NOTE, OFFER_1, OFFER_2, OFFER_3, OFFICE, TALK, hash_of, letter, post
+from letters import ANN, BO, NOTE, OFFER_1, OFFER_2, OFFICE, TALK, hash_of, letter, post
 
 ONE_BY_ONE = {"pipeline": {"processes": 1, "batch_size": 1}}
 
@@ -42,7 +42,9 @@ def refused(product: Product, *arguments: str | Path, told: tuple[str, ...]) -> 
 # ---- sources ----------------------------------------------------------------------------------------------
 
 
-def test_an_unreadable_folder_and_file_are_named_and_the_rest_is_written(product: Product, tmp_path: Path) -> None:
+def test_an_unreadable_folder_and_file_are_named_and_the_rest_is_written(
+    product: Product, tmp_path: Path
+) -> None:
     names = ["inbox/1.eml", "inbox/secret.eml", "locked/2.eml"]
     mail = post(tmp_path / "mail", dict(zip(names, [OFFER_1, OFFER_2, TALK], strict=True)))
     product.prefix = WITHOUT_ROOT
@@ -62,7 +64,9 @@ def test_an_unreadable_folder_and_file_are_named_and_the_rest_is_written(product
     assert (again["written"], again["unchanged"], again["unreadable"]) == (2, 1, [])
 
 
-def test_an_unreadable_source_stops_the_run_before_it_begins(product: Product, office: Path, tmp_path: Path) -> None:
+def test_an_unreadable_source_stops_the_run_before_it_begins(
+    product: Product, office: Path, tmp_path: Path
+) -> None:
     mail = Path(shutil.copytree(office, tmp_path / "mail"))
     product.prefix = WITHOUT_ROOT
     mail.chmod(0)
@@ -73,7 +77,9 @@ def test_an_unreadable_source_stops_the_run_before_it_begins(product: Product, o
     assert not product.state.exists()
 
 
-def test_an_empty_file_and_a_binary_are_held_and_a_picture_is_no_mail(product: Product, tmp_path: Path) -> None:
+def test_an_empty_file_and_a_binary_are_held_and_a_picture_is_no_mail(
+    product: Product, tmp_path: Path
+) -> None:
     binary = bytes(range(256)) * 20
     files = {"1.eml": OFFER_1, "empty.eml": b"", "binary.eml": binary, "picture.jpg": binary}
     report = product.run("--source", post(tmp_path / "mail", files), code=LOOK)
@@ -123,12 +129,17 @@ def write_mbox(path: Path, *letters: bytes) -> bytes:
 def test_a_read_only_state_folder_is_refused(product: Product, office: Path) -> None:
     product.prefix = WITHOUT_ROOT
     product.state.mkdir(0o500)
-    told = (f"the state folder {product.state} cannot be written: Permission denied", "name another one with --state")
+    told = (
+        f"the state folder {product.state} cannot be written: Permission denied",
+        "name another one with --state",
+    )
     refused(product, "--source", office, told=told)
     assert list(product.state.iterdir()) == []
 
 
-def test_a_state_folder_that_became_read_only_is_refused_and_untouched(product: Product, office: Path) -> None:
+def test_a_state_folder_that_became_read_only_is_refused_and_untouched(
+    product: Product, office: Path
+) -> None:
     product.run("--source", office)
     before = product.bytes()
     product.prefix = WITHOUT_ROOT
@@ -136,7 +147,9 @@ def test_a_state_folder_that_became_read_only_is_refused_and_untouched(product: 
     for path in [*product.state.rglob("*"), product.state]:
         path.chmod(0o500 if path in folders else 0o400)
     try:
-        refused(product, "--source", office, told=("cannot be written: Permission denied", "check its rights"))
+        refused(
+            product, "--source", office, told=("cannot be written: Permission denied", "check its rights")
+        )
     finally:
         for path in [product.state, *product.state.rglob("*")]:
             path.chmod(0o700 if path in folders else 0o600)
@@ -213,7 +226,9 @@ def test_any_message_id_gives_a_safe_file_of_its_own(product: Product, tmp_path:
         "größe@x.example",
     ]
     mails = {
-        f"{number:02}.eml": letter(id, f"Mon, 02 Mar 2026 10:{number:02}:00 +0000", BO, ANN, f"Subject {number}", "x")
+        f"{number:02}.eml": letter(
+            id, f"Mon, 02 Mar 2026 10:{number:02}:00 +0000", BO, ANN, f"Subject {number}", "x"
+        )
         for number, id in enumerate(ids)
     }
     report = product.run("--source", post(tmp_path / "mail", mails))
@@ -232,13 +247,19 @@ def test_any_message_id_gives_a_safe_file_of_its_own(product: Product, tmp_path:
         assert found.is_relative_to(product.state / "extracted")
 
 
-def test_two_mails_with_one_message_id_but_other_content_are_both_kept(product: Product, tmp_path: Path) -> None:
+def test_two_mails_with_one_message_id_but_other_content_are_both_kept(
+    product: Product, tmp_path: Path
+) -> None:
     one = letter("same@x.example", "Mon, 02 Mar 2026 10:00:00 +0000", BO, ANN, "Order", "Ten desks, please.")
-    two = letter("same@x.example", "Tue, 03 Mar 2026 10:00:00 +0000", BO, ANN, "Invoice", "Here is the invoice.")
+    two = letter(
+        "same@x.example", "Tue, 03 Mar 2026 10:00:00 +0000", BO, ANN, "Invoice", "Here is the invoice."
+    )
     report = product.run("--source", post(tmp_path / "mail", {"1.eml": two, "2.eml": one}))
     assert (report["written"], report["duplicate"]) == (2, 0)
     first, second = sorted(product.emails())
-    assert first == "same@x.example" and second.startswith("same@x.example#") and len(second) == len(first) + 9
+    assert (
+        first == "same@x.example" and second.startswith("same@x.example#") and len(second) == len(first) + 9
+    )
     assert product.emails()[first]["subject"] == "Order"
 
 
@@ -279,7 +300,11 @@ def test_an_mbox_gives_the_same_records_as_single_files_and_grows(
     assert first["accounts"] == {"old": {"old.mbox": {**counts(seen=10, written=10)}}}
     write_mbox(tmp_path / "old.mbox", *letters[-3:])
     second = product.run("--source", tmp_path / "old.mbox")
-    assert (second["written"], second["unchanged"], second["duplicate"]) == (3, 9, 1)  # one got a second place
+    assert (second["written"], second["unchanged"], second["duplicate"]) == (
+        3,
+        9,
+        1,
+    )  # one got a second place
     third = product.run("--source", tmp_path / "old.mbox")
     assert (third["unchanged"], third["duplicate"], third["stage_calls"]) == (12, 1, {})
     assert_equal_trees(without_places(clean), without_places(product.tree()))
@@ -292,7 +317,10 @@ def test_a_maildir_is_read_without_a_trace_and_flags_are_no_change(
     sent = box.add_folder("Sent")
     for number, data in enumerate(OFFICE.values()):
         (sent if number % 2 else box).add(data)
-    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in sorted((tmp_path / "Mail").rglob("*"))}
+    before = {
+        path: (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in sorted((tmp_path / "Mail").rglob("*"))
+    }
     report = product.run("--source", tmp_path / "Mail")
     assert (report["written"], report["duplicate"]) == (12, 1)
     assert sorted(report["accounts"]["Mail"]) == [".", "Sent"]
@@ -326,7 +354,11 @@ def test_since_and_until_take_whole_days_of_the_messages_own_date(
 ) -> None:
     report = product.run("--source", office, "--since", "2026-03-05", "--until", "2026-03-09")
     assert (report["seen"], report["written"]) == (3, 3)
-    assert {email["sent_at"][:10] for email in product.emails().values()} == {"2026-03-05", "2026-03-06", "2026-03-09"}
+    assert {email["sent_at"][:10] for email in product.emails().values()} == {
+        "2026-03-05",
+        "2026-03-06",
+        "2026-03-09",
+    }
     later = product.run("--source", office, "--since", "2026-03-09")
     assert (later["written"], later["unchanged"]) == (5, 1)
     product.run("--source", office)
@@ -355,7 +387,9 @@ def test_a_dry_run_counts_and_writes_nothing(product: Product, office: Path) -> 
     assert product.bytes() == before and len(list((product.state / "runs").iterdir())) == 1
 
 
-def test_a_report_goes_to_the_file_the_output_and_the_state(product: Product, office: Path, tmp_path: Path) -> None:
+def test_a_report_goes_to_the_file_the_output_and_the_state(
+    product: Product, office: Path, tmp_path: Path
+) -> None:
     printed = product.run("--source", office, "--report", tmp_path / "report.json")
     for path in (tmp_path / "report.json", product.state / "runs" / f"{printed['run_id']}.json"):
         kept = json.loads(path.read_bytes())
@@ -377,7 +411,10 @@ def test_a_person_reads_a_balance_sheet_unless_quiet(product: Product, office: P
     [
         ([], ("nothing to read", "--source PATH")),
         (["--source", "nowhere"], ("cannot be read: No such file or directory", "check the path")),
-        (["--source", "a/mail", "--source", "b/mail"], ("two sources are both named `mail`", "--account NAME")),
+        (
+            ["--source", "a/mail", "--source", "b/mail"],
+            ("two sources are both named `mail`", "--account NAME"),
+        ),
         (["--source", "a", "--since", "yesterday"], ("--since yesterday is not a day", "2026-01-31")),
         (["--source", "a", "--since", "2026-02-01", "--until", "2026-01-01"], ("lies before", "exchange")),
         (["--source", "a", "--limit", "0"], ("--limit", "must be 1 or more")),
@@ -416,7 +453,9 @@ def test_a_run_that_is_stopped_ends_with_2_and_the_next_one_goes_on(
     assert_equal_trees(clean, product.tree())
 
 
-def test_a_mailbox_is_run_by_one_process_at_a_time(product: Product, office: Path, clean: dict[str, str]) -> None:
+def test_a_mailbox_is_run_by_one_process_at_a_time(
+    product: Product, office: Path, clean: dict[str, str]
+) -> None:
     product.state.mkdir()
     with (product.state / ".publish.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the first run waits for it before it reads anything

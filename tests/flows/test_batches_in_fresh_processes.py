@@ -17,8 +17,8 @@ from letters import TALK, hash_of
 import stages
 from eval.snapshot import compare_with_ledger, snapshot
 from flows.batch import FetchKey, batch_ref
-from flows.settle import settle_people
 from flows.derive import Deriver
+from flows.settle import settle_people
 from models.batch import BatchOut, BatchRef, RunRef
 from models.config import Settings
 from stages.fetch import open_source
@@ -35,15 +35,14 @@ stage, ref, times = pickle.load(sys.stdin.buffer)
 outs = [run_batch(stage, ref) for _ in range(times)]
 sys.stdout.buffer.write(pickle.dumps(outs[0]))
 """
-SIZE = 7
 RUN_ID = "run-by-hand"
 
 
 class Driver:
     """The whole pipeline in some forty lines: no worker pool, no record kept between two batches."""
 
-    def __init__(self, state: Path, source: Path, times: int = 1, **environment: str) -> None:
-        self.environment, self.times = environment, times
+    def __init__(self, state: Path, source: Path, size: int, times: int = 1, **environment: str) -> None:
+        self.size, self.times, self.environment = size, times, environment
         self.outs: list[BatchOut] = []
         settings = Settings(state=str(state), company_domains=["us.example"])
         self.workspace: Workspace = open_workspace(settings, {"office": str(source)})
@@ -58,14 +57,14 @@ class Driver:
         self.run_ref = RunRef(state=str(state), run_id=RUN_ID)
 
     def execute(self, source: Path) -> None:
-        for listing in open_source(str(source), "office").listing(NothingKnown(), SIZE):
+        for listing in open_source(str(source), "office").listing(NothingKnown(), self.size):
             keys = [msgspec.json.encode(FetchKey(item=item)).decode() for item in listing.items]
             raws: Sequence[str] = self.batch("fetch", keys).ok
             for stage in ("decode", "dequote", "thread", "entities", "intent"):
                 out = self.batch(stage, raws)
                 raws = [raw for raw in raws if raw not in {failure.key for failure in out.quarantined}]
         while threads := self.open_threads():
-            for part in chunks(threads, 4):
+            for part in chunks(threads, self.size):
                 self.batch("normalize", [str(surrogate) for surrogate in part])
         settle_people(Deriver(self.workspace))
         self.workspace.publisher.publish()
@@ -82,6 +81,7 @@ class Driver:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         done = subprocess.run(
             [sys.executable, "-c", BATCH],
+            check=False,
             input=pickle.dumps((stage, ref, self.times)),
             capture_output=True,
             env={**kept, "PYTHONPATH": path, **self.environment},
@@ -96,7 +96,7 @@ class Driver:
 def test_every_batch_in_a_process_of_its_own_ends_in_the_tree_of_the_command(
     office: Path, clean: dict[str, str], tmp_path: Path
 ) -> None:
-    driver = Driver(tmp_path / "state", office)
+    driver = Driver(tmp_path / "state", office, size=7)
     driver.execute(office)
     assert {out.stage for out in driver.outs} == set(stages.NAMES)
     assert len([out for out in driver.outs if out.stage == "decode"]) == 2
@@ -109,7 +109,7 @@ def test_a_poisoned_batch_that_even_runs_twice_ends_as_with_the_command(
 ) -> None:
     poison = inject(("entities", "raise", hash_of(TALK)))
     product.run("--source", office, code=LOOK, **poison)
-    driver = Driver(tmp_path / "state", office, times=2, **poison)
+    driver = Driver(tmp_path / "state", office, size=13, times=2, **poison)
     driver.execute(office)
     [failure] = [failure for out in driver.outs for failure in out.quarantined]
     assert (failure.key, failure.stage, failure.kind) == (hash_of(TALK), "entities", "defect")

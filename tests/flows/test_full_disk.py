@@ -13,7 +13,9 @@ import pytest
 from disks import Disks, fill
 from driving import LATER, USAGE, Product, assert_equal_trees, validate
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="small disks are tmpfs mounts, known to Linux only")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="small disks are tmpfs mounts, known to Linux only"
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
 
-RUN = RunRef(state="/srv/state", run_id="run-1", ledger_url="postgresql+pg8000://host/db")
+RUN = RunRef(state="/srv/state", run_id="run-1")
 REF = BatchRef(batch_id="decode-00ff", run=RUN, keys=("blake3:00", "blake3:01"), account="ann")
 HELD = Quarantined(
     key="blake3:01",
@@ -51,7 +51,7 @@ def test_a_reference_cannot_be_changed() -> None:
 
 
 def test_the_shapes_that_executors_rely_on_are_as_they_were() -> None:
-    assert RunRef.__struct_fields__ == ("state", "run_id", "ledger_url")
+    assert RunRef.__struct_fields__ == ("state", "run_id")
     assert BatchRef.__struct_fields__ == ("batch_id", "run", "keys", "account")
     assert BatchOut.__struct_fields__ == ("stage", "ok", "cached", "quarantined", "unreadable", "seconds")
     assert Quarantined.__struct_fields__ == ("key", "stage", "kind", "detail", "remedy", "traceback")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -193,3 +196,18 @@ def test_a_store_of_a_scheme_that_nobody_knows_is_a_usage_error_without_its_secr
     assert "ftp3" in caught.value.detail
     assert "secret" not in caught.value.detail
     assert caught.value.remedy
+
+
+def test_a_start_removes_what_a_killed_process_left_and_nothing_of_a_live_one(tmp_path: Path) -> None:
+    store = LocalBlobs(tmp_path / "raw")
+    store.put_all([b"one"])
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    workshop = tmp_path / "raw" / ".tmp"
+    left = workshop / f".abc.zst.{int(dead.stdout)}-0.atlas-tmp"
+    busy = workshop / f".abc.zst.{os.getpid()}-7.atlas-tmp"
+    for path in (left, busy):
+        path.write_bytes(b"half")
+    store.clear()
+    assert [path.name for path in workshop.iterdir()] == [busy.name]
