@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
-from driving import LOOK, Product
+from driving import HUNG, LATER, LOOK, ROOT, Product
 
 from flows.summary import balance_sheet
 from flows.terminal import harmless
@@ -69,3 +71,15 @@ def test_a_path_of_thousands_of_characters_does_not_fill_the_balance_sheet() -> 
     )
     assert len(line) < 250
     assert line.endswith("d/x.eml: too long")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_is_full_is_one_sentence() -> None:
+    command = [sys.executable, "-m", "flows.cli", "--version"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, timeout=HUNG, check=False
+        )
+    assert done.returncode == LATER
+    assert done.stderr.startswith(b"atlas-extract: the output cannot be written: No space left on device\n")
+    assert b"Traceback" not in done.stderr

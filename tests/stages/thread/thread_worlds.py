@@ -186,10 +186,10 @@ codes = st.integers(0, 2**32 - 1)
 def message(raw: str, code: int) -> Node:
     """Return a message that shares ids, subject, people and minutes with others of its world."""
     chance = random.Random(code)
-    msg_id = chance.choice([*IDS, raw])
+    msg_id = chance.choice([*IDS, raw, raw])
     others = [ref for ref in [*IDS, *PHANTOMS] if ref != msg_id]
-    refs = chance.sample(others, chance.choice([0, 0, 0, 1, 2]))
-    people = chance.sample(PEOPLE, chance.choice([1, 2, 2, 3]))
+    refs = chance.sample(others, chance.choice([0, 0, 0, 0, 0, 1, 1, 2]))
+    people = chance.sample(PEOPLE, chance.choice([1, 2, 2, 3, 3]))
     return Node(
         raw=raw,
         msg_id=msg_id,
@@ -200,12 +200,12 @@ def message(raw: str, code: int) -> Node:
         own_ids=[msg_id],
         refs=refs,
         parent_ref=chance.choice([None, *refs]),
-        group_key=chance.choice([None] * 6 + ["group"]),
+        group_key=chance.choice([None] * 9 + ["group"]),
         subject=chance.choice("AB"),
-        subject_key=chance.choice(["a", "a", "a", "b", ""]),
+        subject_key=chance.choice(["a"] * 7 + ["b", ""]),
         people=sorted(people),
-        sender=chance.choice([*people, *people, ""]),
-        reply_sign=chance.random() < 0.7,
+        sender=chance.choice([*people, *people, *people, ""]),
+        reply_sign=chance.random() < 0.75,
         joins_by_subject=chance.random() < 0.85,
         tokens=sorted(chance.sample("uvw", chance.randrange(4))),
     )
