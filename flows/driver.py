@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import msgspec
 
 from flows.balance import Before, count_outcomes, count_threads, look_before
-from flows.batch import DISK_FAILED, FetchKey, batch_ref, hold_messages, is_whole, run_batch
+from flows.batch import DISK_FAILED, FetchKey, batch_ref, is_whole, run_batch
 from flows.derive import Deriver
 from flows.listing import KnownInLedger, list_source
 from flows.request import RunRequest
 from flows.settle import settle_people
-from models.batch import BatchOut, BatchRef, Quarantined, RunRef, Unreadable
+from models.batch import BatchOut, BatchRef, RunRef, Unreadable
 from models.errors import AtlasError, Defect, MailboxBusy, Transient
 from models.report import Report
 from stages.fetch import open_source
@@ -41,7 +41,6 @@ MESSAGE_STAGES = ("decode", "dequote", "thread", "entities", "intent")
 _WAVE = 25  # batches between two settlings
 _THREADS_PER_BATCH = 100
 _IDLE_ROUNDS = 5
-_ALONE = 3  # runs that died with only this message in flight: it is to blame
 
 
 class Executor(Protocol):
@@ -215,15 +214,12 @@ class Run:
                 yield from self._portions(raws, suspects, given, size)
 
     def _portions(
-        self, raws: Sequence[str], suspects: dict[str, int], given: set[str], size: int
+        self, raws: Sequence[str], suspects: set[str], given: set[str], size: int
     ) -> Iterator[list[str]]:
         fresh = [raw for raw in dict.fromkeys(raws) if raw not in given]
         given.update(fresh)
-        for raw in [raw for raw in fresh if raw in suspects]:
-            if suspects[raw] >= _ALONE:
-                self._blame(raw)
-            else:
-                yield [raw]
+        # Alone in its worker, a message that kills names itself; that a run died beside it proves nothing.
+        yield from ([raw] for raw in fresh if raw in suspects)
         yield from chunks([raw for raw in fresh if raw not in suspects], size)
 
     def _fetch(self, account: str, path: str, size: int) -> Iterator[list[str]]:
@@ -335,16 +331,6 @@ class Run:
     def _check(self) -> None:
         if self._stop.is_set():
             raise Stopped
-
-    def _blame(self, raw: str) -> None:
-        failure = Quarantined(
-            key=raw,
-            stage="decode",
-            kind="defect",
-            detail=f"{_ALONE} runs died while they worked on this message alone",
-            remedy="report this as a bug of atlas-extract; `quarantine retry` tries it once more",
-        )
-        hold_messages(self.deriver, self.run_id, [failure])
 
     # ---- the balance --------------------------------------------------------------------------------
 

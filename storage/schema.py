@@ -112,7 +112,7 @@ inflight = Table(
 )
 
 suspect = Table(  # messages that were in flight when a run died: retried one by one
-    "suspect", metadata, Column("raw", String, primary_key=True), Column("alone", Integer, nullable=False)
+    "suspect", metadata, Column("raw", String, primary_key=True)
 )
 
 quarantine = Table(

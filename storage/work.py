@@ -241,17 +241,13 @@ def collect_suspects(connection: Connection, dead_runs: Iterable[str]) -> None:
     column = inflight.c["keys"]  # `inflight.c.keys` is a method
     for run_id in dead_runs:
         for keys in connection.scalars(select(column).where(inflight.c.run_id == run_id)).all():
-            raws = json.loads(keys)
-            for raw in raws:
-                tried = connection.execute(select(suspect.c.alone).where(suspect.c.raw == raw)).scalar()
-                alone = (tried or 0) + (1 if len(raws) == 1 else 0)
-                upsert(connection, suspect, [{"raw": raw, "alone": alone}])
+            upsert(connection, suspect, [{"raw": raw} for raw in json.loads(keys)])
         connection.execute(delete(inflight).where(inflight.c.run_id == run_id))
 
 
-def suspects(connection: Connection) -> dict[str, int]:
-    """Return suspects with the number of runs that died while working on that message alone."""
-    return {raw: alone for raw, alone in connection.execute(select(suspect.c.raw, suspect.c.alone))}
+def suspects(connection: Connection) -> set[str]:
+    """Return the messages that were in flight when a run died."""
+    return set(connection.scalars(select(suspect.c.raw)))
 
 
 def acquit(connection: Connection, raws: Iterable[str]) -> None:

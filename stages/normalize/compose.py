@@ -18,7 +18,7 @@ from models.email import (
     RuleAudit,
     Version,
 )
-from models.message import UNREADABLE_SHARE, Address, Decoded, Dequoted, Entities, Intent, Person
+from models.message import UNREADABLE_SHARE, Address, Decoded, Dequoted, Entities, Intent, Person, Repair
 from models.thread import Link
 from stages.normalize.config import NormalizePolicy
 
@@ -103,7 +103,7 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
         content_hash=parts.content_hash,
         raw=message.raw,
         versions=parts.copies,
-        repairs=message.repairs,
+        repairs=[*message.repairs, *_cut(parts.dequoted)],
         extraction_version=parts.extraction_version,
         extracted_at="",
         rule_audit=RuleAudit(
@@ -121,6 +121,13 @@ def compose_email(parts: EmailParts, policy: NormalizePolicy) -> Email:
         ),
         body_html=message.body_html if policy.body_html and message.body_html is not None else msgspec.UNSET,
     )
+
+
+def _cut(dequoted: Dequoted) -> list[Repair]:
+    """Return the note that a body was too long to be taken whole; the raw bytes hold the rest."""
+    if not dequoted.truncated:
+        return []
+    return [Repair(kind="body_cut", detail=f"only the first {len(dequoted.text)} characters were read")]
 
 
 def internal_date(parts: EmailParts) -> str | None:
