@@ -42,7 +42,7 @@ demo: setup ## set up, then run the whole pipeline on the sample mailbox
 	@$(BIN)/python -m eval.demo $(ARGS)
 
 test: setup ## set up, then run all tests
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: setup ## format, lint, types, layers and spelling; changes nothing
 	$(BIN)/ruff format --check .

@@ -172,5 +172,9 @@ def _sync_all(paths: Sequence[Path]) -> None:
         for path in paths:
             _sync(path)
         return
-    with ThreadPoolExecutor(_SYNCERS, thread_name_prefix="sync") as pool:
-        list(pool.map(_sync, paths))
+    try:
+        with ThreadPoolExecutor(_SYNCERS, thread_name_prefix="sync") as pool:
+            list(pool.map(_sync, paths))
+    except RuntimeError:  # no thread to be had near the memory limit: one after the other does as well
+        for path in paths:
+            _sync(path)
