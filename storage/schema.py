@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 
 SCHEMA_VERSION = "1"
@@ -142,6 +143,13 @@ node = Table(
     Column("record", Key),  # key of the record that this copy belongs to, set by settle
     Column("body", LargeBinary, nullable=False),  # the packed Node
     Index("node_bucket", "subject_key", "date", "waiting", "raw"),
+    Index(
+        "node_waiting",
+        "subject_key",
+        "date",
+        sqlite_where=text("waiting = 1"),
+        postgresql_where=text("waiting"),
+    ),
     Index("node_thread", "thread"),
     Index("node_msg_id", "msg_id"),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, Connection, delete, func, insert, select, tuple_, update
+from sqlalchemy import Boolean, Column, Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from models.base import pack
 from models.thread import Node, SoftEdge, hard_keys
@@ -14,9 +14,26 @@ from storage.ledger import chunks, upsert
 from storage.schema import node, node_id, record, redirect, soft_edge, stored_key, thread
 
 _decoder = msgspec.msgpack.Decoder(Node)
-_ORDER = tuple_(
-    node.c.date, node.c.waiting, node.c.raw
-)  # of a bucket: originals before replies of one second
+_assign = update(node).where(node.c.raw == bindparam("moved")).values(thread=bindparam("home"))
+# statements that run once for each message are built once: building them costs more than running them
+_order = (node.c.date, node.c.waiting, node.c.raw)  # of a bucket: originals before replies of one second
+_place = tuple_(bindparam("date"), bindparam("waiting", type_=Boolean), bindparam("raw"))
+_before = (
+    select(node.c.body)
+    .where(node.c.subject_key == bindparam("key"), node.c.date >= bindparam("edge"), _place > tuple_(*_order))
+    .order_by(*(column.desc() for column in _order))
+    .limit(bindparam("most"))
+)
+_after = (
+    select(node.c.raw, node.c.waiting)
+    .where(node.c.subject_key == bindparam("key"), node.c.date <= bindparam("edge"), _place < tuple_(*_order))
+    .order_by(*_order)
+    .limit(bindparam("most"))
+)
+
+
+def _place_of(place: Node, waiting: bool) -> dict[str, object]:
+    return {"date": place.date, "waiting": waiting, "raw": place.raw}
 
 
 class LedgerThreadIndex:
@@ -85,34 +102,29 @@ class LedgerThreadIndex:
     def before(self, place: Node, waiting: bool, since: str, limit: int) -> list[Node]:
         """Return the bucket of `place` before it (date, waiting, hash), newest first: at most `limit` nodes that
         are not older than `since`."""
+        bound = {"key": place.subject_key, "edge": since, "most": limit}
+        rows = self.connection.execute(_before, {**bound, **_place_of(place, waiting)})
+        return [_decoder.decode(body) for (body,) in rows]
+
+    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
+        """Return the date of the latest reply without headers in each of these buckets that has one."""
+        asked = {stored_key(key): key for key in subject_keys}
+        found: dict[str, str] = {}
         table = node.c
-        query = (
-            select(table.body)
-            .where(
-                table.subject_key == place.subject_key,
-                table.date >= since,
-                tuple_(place.date, waiting, place.raw) > _ORDER,
+        for part in chunks(asked):
+            query = select(table.subject_key, func.max(table.date)).where(
+                table.waiting, table.subject_key.in_(part)
             )
-            .order_by(table.date.desc(), table.waiting.desc(), table.raw.desc())
-            .limit(limit)
-        )
-        return [_decoder.decode(body) for (body,) in self.connection.execute(query)]
+            rows = self.connection.execute(query.group_by(table.subject_key))
+            found.update((asked[key], date) for key, date in rows)
+        return found
 
     def waiting_after(self, place: Node, waiting: bool, until: str, limit: int) -> list[Node]:
         """Return the replies without headers among the `limit` nodes that follow `place` in its bucket, up to
         the date `until`."""
-        table = node.c
-        query = (
-            select(table.raw, table.waiting)
-            .where(
-                table.subject_key == place.subject_key,
-                table.date <= until,
-                tuple_(place.date, waiting, place.raw) < _ORDER,
-            )
-            .order_by(table.date, table.waiting, table.raw)
-            .limit(limit)
-        )
-        return self.nodes(raw for raw, waits in self.connection.execute(query) if waits)
+        bound = {"key": place.subject_key, "edge": until, "most": limit}
+        rows = self.connection.execute(_after, {**bound, **_place_of(place, waiting)})
+        return self.nodes(raw for raw, waits in rows if waits)
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""
@@ -143,17 +155,19 @@ class LedgerThreadIndex:
             found.update((raw, surrogate) for raw, surrogate in self.connection.execute(query))
         return found
 
-    def new_thread(self) -> int:
-        """Return the surrogate of a new, empty thread, which this run began."""
+    def new_threads(self, count: int) -> list[int]:
+        """Return the surrogates of new, empty threads, which this run began."""
+        if not count:
+            return []
         row = {"revision": 0, "settled": 0, "public_id": None, "created_by": self.run_id}
-        key = self.connection.execute(insert(thread), row).inserted_primary_key
-        assert key is not None
-        return int(key[0])
+        query = insert(thread).returning(thread.c.id)
+        return sorted(self.connection.scalars(query, [dict(row) for _ in range(count)]))
 
-    def assign(self, raws: Iterable[str], surrogate: int) -> None:
-        """Put nodes into a thread."""
-        for part in chunks(raws):
-            self.connection.execute(update(node).where(node.c.raw.in_(part)).values(thread=surrogate))
+    def assign(self, homes: Mapping[str, int]) -> None:
+        """Put nodes into threads: raw hash → surrogate."""
+        rows = [{"moved": raw, "home": surrogate} for raw, surrogate in sorted(homes.items())]
+        if rows:
+            self.connection.execute(_assign, rows)
 
     def merge(self, surrogates: Iterable[int], into: int) -> None:
         """Put all members of some threads into another one."""

@@ -18,6 +18,7 @@ _WORD = re.compile(r"[^\W\d_]{2,20}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TRANSPORT = frozenset({"list_footer", "banner", "disclaimer"})
 _QUOTES = frozenset({"attribution", "quote", "forward_header", "forward_body"})
+_DRAWN = dict.fromkeys(map(ord, "-_=*~"))  # lines that a list draws above its footer, delimiters
 _MAX_REFS = 200
 _MAX_TOKENS = 64
 _OLDEST = "1980"
@@ -81,15 +82,19 @@ def effective_date(sent: str | None, received: str | None) -> str | None:
 def identity_of(message: Decoded, dequoted: Dequoted) -> str:
     """Return the digest that copies of one message share: From, Date and text.
 
-    What lists and gateways add to the text does not count, nor do white space and a sender that a list put
-    in place of the author.
+    What lists and gateways add to the text does not count, nor do white space, drawn lines and a sender that
+    a list put in place of the author.
     """
     if any(segment.kind in _TRANSPORT for segment in dequoted.segments):
         text = "".join(dequoted.text[s.start : s.end] for s in dequoted.segments if s.kind not in _TRANSPORT)
     else:
         text = message.body_text
     author = message.original_from or message.from_
-    return digest(author.email.casefold() if author else "", utc_key(message.sent_at), "".join(text.split()))
+    return digest(
+        author.email.casefold() if author else "",
+        utc_key(message.sent_at),
+        "".join(text.split()).translate(_DRAWN),
+    )
 
 
 def content_hash_of(message: Decoded) -> str:

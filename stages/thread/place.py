@@ -22,13 +22,14 @@ class ThreadIndex(Protocol):
     def of_threads(self, threads: Iterable[int]) -> list[Node]: ...
     def homes(self, keys: Iterable[str]) -> dict[str, int]: ...
     def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]: ...
+    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]: ...
     def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]: ...
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]: ...
     def put_soft(self, edges: Sequence[SoftEdge]) -> None: ...
     def remove_soft(self, children: Iterable[str]) -> None: ...
     def threads(self, raws: Iterable[str]) -> dict[str, int]: ...
-    def new_thread(self) -> int: ...
-    def assign(self, raws: Iterable[str], surrogate: int) -> None: ...
+    def new_threads(self, count: int) -> list[int]: ...
+    def assign(self, homes: Mapping[str, int]) -> None: ...
     def merge(self, surrogates: Iterable[int], into: int) -> None: ...
     def touch(self, surrogates: Iterable[int]) -> None: ...
 
@@ -75,8 +76,10 @@ def _guess_again(
     """Choose again for `present` ones that wait, and for every waiting reply that one of `changed` (rows as
     they were or are) could win or lose; returns the edges that came and those that went."""
     children = {node.raw: node for node in present if is_waiting(node)}
-    for node in changed:
-        if has_bucket(node):
+    movers = [node for node in changed if has_bucket(node)]
+    last = index.last_waiting(sorted({node.subject_key for node in movers}))
+    for node in movers:
+        if (node.date or "") <= last.get(node.subject_key, ""):
             reached = index.waiting_after(node, is_waiting(node), latest(node, policy), policy.bucket_limit)
             children.update((child.raw, child) for child in reached)
     own = {node.raw for node in (*changed, *present)}
@@ -84,7 +87,6 @@ def _guess_again(
     edges = index.soft_edges(sorted(own | children.keys()))
     strays = {edge.child for edge in edges if edge.parent in own} - own - children.keys()
     children.update((node.raw, node) for node in index.nodes(sorted(strays)) if is_waiting(node))
-    own |= strays
     old = {edge.child: edge for edge in edges if edge.child in own or edge.child in children}
     new: dict[str, SoftEdge] = {}
     for raw, child in sorted(children.items()):
@@ -116,23 +118,32 @@ def _join(
     for edge in gained:
         forest.unite(edge.child, edge.parent)
     changed: set[int] = set()
+    moves: dict[str, int] = {}
+    founders: list[list[str]] = []
     for group in forest.groups():
-        surrogates = sorted(one for one in group if isinstance(one, int))
-        homeless = sorted(one for one in group if isinstance(one, str) and one not in current)
-        if len(surrogates) + len(homeless) < 2 and surrogates:
-            continue
-        surrogate = surrogates[0] if surrogates else index.new_thread()
-        index.merge(surrogates[1:], surrogate)
-        index.assign(homeless, surrogate)
-        changed.update([surrogate, *surrogates])
-    return changed
+        joined = sorted(one for one in group if isinstance(one, int))
+        homeless = [one for one in group if isinstance(one, str) and one not in current]
+        if not joined:
+            founders.append(homeless)
+        elif homeless or len(joined) > 1:
+            index.merge(joined[1:], joined[0])
+            moves.update(dict.fromkeys(homeless, joined[0]))
+            changed.update(joined)
+    return changed | _found(founders, moves, index)
+
+
+def _found(groups: Sequence[Sequence[str]], moves: Mapping[str, int], index: ThreadIndex) -> set[int]:
+    """Give each of `groups` a new thread, make `moves` beside; returns the new threads."""
+    surrogates = index.new_threads(len(groups))
+    found = {raw: home for group, home in zip(groups, surrogates, strict=True) for raw in group}
+    index.assign({**moves, **found})
+    return set(surrogates)
 
 
 def _split(threads: Iterable[int], index: ThreadIndex) -> set[int]:
     """Walk `threads`, which may have lost a link, and give each connected group its own; returns those that
     changed. The group that holds the oldest member keeps the thread."""
-    numbers = sorted(threads)
-    members = {node.raw: node for node in index.of_threads(numbers)}
+    members = {node.raw: node for node in index.of_threads(sorted(threads))}
     forest = _Forest()
     for raw, node in members.items():
         for key in hard_keys(node):
@@ -141,36 +152,36 @@ def _split(threads: Iterable[int], index: ThreadIndex) -> set[int]:
         if edge.child in members and edge.parent in members:
             forest.unite(edge.child, edge.parent)
     current = index.threads(sorted(members))
-    groups = [sorted(one for one in group if isinstance(one, str)) for group in forest.groups()]
+    groups = [[one for one in group if isinstance(one, str)] for group in forest.groups()]
     kept: set[int] = set()
-    changed: set[int] = set()
+    parted: list[list[str]] = []
     for group in sorted(groups, key=lambda raws: min(_age(members[raw]) for raw in raws)):
         home = current[group[0]]
-        if home not in kept:
-            kept.add(home)
-            continue
-        surrogate = index.new_thread()
-        index.assign(group, surrogate)
-        changed |= {home, surrogate}
-    return changed
+        if home in kept:
+            parted.append(group)
+        kept.add(home)
+    return {current[group[0]] for group in parted} | _found(parted, {}, index)
+
+
+Member = str | int | tuple[str, str]  # a hash, a thread's surrogate, a hard key
 
 
 class _Forest:
-    """Disjoint sets of hashes, keys and thread surrogates, joined one pair at a time."""
+    """Disjoint sets of members, joined one pair at a time."""
 
     def __init__(self) -> None:
-        self._up: dict[object, object] = {}
+        self._up: dict[Member, Member] = {}
 
-    def unite(self, one: object, other: object) -> None:
+    def unite(self, one: Member, other: Member) -> None:
         self._up[self._root(one)] = self._root(other)
 
-    def groups(self) -> list[list[object]]:
-        found: dict[object, list[object]] = {}
+    def groups(self) -> list[list[Member]]:
+        found: dict[Member, list[Member]] = {}
         for one in list(self._up):
             found.setdefault(self._root(one), []).append(one)
         return list(found.values())
 
-    def _root(self, one: object) -> object:
+    def _root(self, one: Member) -> Member:
         path = []
         while (above := self._up.setdefault(one, one)) != one:
             path.append(one)

@@ -144,7 +144,7 @@ def _link(record: ThreadRecord, directory: _Directory) -> Link:
             return Link(key=record.key, parent=sibling.key, method="references", reason=reason)
     groups = sorted({copy.group_key for copy in record.copies if copy.group_key})
     for other in (directory.grouped[group] for group in groups):
-        if _order(other) < _order(record):
+        if other is not record:
             reason = "same Outlook conversation"
             return Link(key=record.key, parent=other.key, method="thread_index", reason=reason)
     guess = _guess(record, directory)

@@ -115,6 +115,36 @@ def test_files_that_vanish_during_the_run_are_named_and_taken_when_they_are_back
     assert_equal_trees(calm.tree(), product.tree())
 
 
+@pytest.mark.xfail(
+    reason="fetch takes what it reads behind the new end of a shortened mbox for an empty message",
+    strict=True,
+)
+def test_an_mbox_that_is_rewritten_during_the_run_gives_no_torn_messages(
+    product: Product, make_product: MakeProduct, tmp_path: Path
+) -> None:
+    mail = tmp_path / "mail"
+    mail.mkdir()
+    short = write_mbox(mail / "a.mbox", OFFER_1, OFFER_2)
+    whole = write_mbox(mail / "a.mbox", *OFFICE.values())
+    product.configure(**ONE_BY_ONE)
+    running = product.start("--source", mail, "--json")
+    wait_for_mail(product, running)
+    os.kill(running.pid, signal.SIGSTOP)
+    (mail / "a.mbox").write_bytes(short)
+    os.kill(running.pid, signal.SIGCONT)
+    report = product.check(product.finish(running, LOOK))
+    assert report["unreadable"] and all(row["path"].startswith("a.mbox") for row in report["unreadable"])
+    assert product.failed() == {}
+    assert {email["raw"] for email in product.emails().values()} <= {
+        hash_of(data) for data in OFFICE.values()
+    }
+    (mail / "a.mbox").write_bytes(whole)
+    assert product.run("--source", mail)["seen"] == 15
+    calm = make_product("calm")
+    calm.run("--source", mail)
+    assert_equal_trees(calm.tree(), product.tree())
+
+
 def write_mbox(path: Path, *letters: bytes) -> bytes:
     box = mailbox.mbox(path)
     for data in letters:

@@ -175,16 +175,16 @@ def newer_program(folder: Path, stage: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("stage", ["decode", "normalize"])
 def test_a_new_version_of_a_stage_runs_it_again_and_what_follows_only_if_its_input_changed(
-    stage: str, product: Product, office: Path, tmp_path: Path
+    product: Product, office: Path, tmp_path: Path
 ) -> None:
     product.run("--source", office)
-    product.python_path = newer_program(tmp_path / "newer", stage)
+    product.python_path = newer_program(tmp_path / "newer", "decode")
     report = product.run("--source", office)
     assert report["written"] == 12  # extraction_version stands in every file
-    calls = {name: count for name, count in report["stage_calls"].items() if name != "thread"}
-    assert calls == ({"decode": 12} if stage == "decode" else {})
+    assert {name: count for name, count in report["stage_calls"].items() if name != "thread"} == {
+        "decode": 12
+    }
     again = product.run("--source", office)
     assert (again["unchanged"], again["stage_calls"]) == (12, {})
 

@@ -14,12 +14,13 @@ from sqlalchemy import Connection, select, update
 
 from models.thread import Node, SoftEdge
 from storage import schema, work
-from storage.ledger import Ledger
+from storage.ledger import Ledger, count_rows
 from storage.records import RecordRow, SightingRow, all_sightings, replace_records
 from storage.thread_index import (
     LedgerThreadIndex,
     ThreadRow,
     keep_old_ids,
+    leave_old_id,
     mark_settled,
     read_threads,
     rename_thread,
@@ -47,9 +48,8 @@ def edge(child: str, parent: str, score: float = 0.5) -> SoftEdge:
 def file_in_threads(index: LedgerThreadIndex, *nodes: Node) -> dict[str, int]:
     """Put each node into a thread of its own; returns raw hash → surrogate."""
     index.put(nodes, [False] * len(nodes))
-    threads = {one.raw: index.new_thread() for one in nodes}
-    for raw, surrogate in threads.items():
-        index.assign([raw], surrogate)
+    threads = dict(zip(raws_of(nodes), index.new_threads(len(nodes)), strict=True))
+    index.assign(threads)
     return threads
 
 
@@ -95,7 +95,7 @@ def test_an_id_that_several_members_name_leads_to_their_thread_once(ledger: Ledg
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
         threads = file_in_threads(index, node(A, refs=["root@x"]), node(B, refs=["root@x", "root@x"]))
-        index.assign([B], threads[A])
+        index.assign({B: threads[A]})
         assert index.homes(["root@x"]) == {"root@x": threads[A]}
 
 
@@ -103,7 +103,7 @@ def test_a_node_that_is_put_again_keeps_its_thread_and_forgets_its_old_ids(ledge
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
         index.put([node(A, own_ids=["a@x"], refs=["old@x"])], [True])
-        index.assign([A], 7)
+        index.assign({A: 7})
         connection.execute(update(schema.node).values(record="a@x"))
         index.put([node(A, own_ids=["a@x"], refs=["new@x"], subject_key="s")], [False])
         assert index.threads([A]) == {A: 7}
@@ -194,6 +194,17 @@ def test_the_replies_that_wait_after_a_mail_are_found(
         assert [raw[7] for raw in raws_of(index.waiting_after(place, waits, until, limit))] == list(found)
 
 
+def test_the_last_reply_that_waits_is_known_for_each_subject_that_has_one(ledger: Ledger) -> None:
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        a_bucket(index)
+        dates = {"plan": "2026-03-04T00:00:00Z", "Plan": "2026-03-02T00:00:00Z"}
+        assert index.last_waiting(["Plan", "plan", "none"]) == dates
+        index.drop([f"blake3:{'f' * 64}"])
+        assert index.last_waiting(["plan"]) == {"plan": "2026-03-02T00:00:00Z"}
+        assert index.last_waiting([]) == {}
+
+
 def test_a_message_makes_one_guess_and_a_new_one_replaces_it(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
@@ -209,11 +220,10 @@ def test_a_message_makes_one_guess_and_a_new_one_replaces_it(ledger: Ledger) -> 
 def test_threads_are_numbered_assigned_and_merged(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection, "run-1")
-        first, second, third = (index.new_thread() for _ in range(3))
+        first, second, third = index.new_threads(3)
         assert first < second < third
         index.put([node(raw) for raw in (A, B, C, D)], [False] * 4)
-        index.assign([A, C], first)
-        index.assign([B], second)
+        index.assign({A: first, B: second, C: first})
         assert index.threads([A, B, C, D]) == {A: first, B: second, C: first}
         assert raws_of(index.of_threads([first, third])) == [A, C]
         index.merge([first, second], third)
@@ -226,7 +236,7 @@ def test_threads_are_numbered_assigned_and_merged(ledger: Ledger) -> None:
 def test_a_thread_that_was_touched_is_unsettled_until_that_revision_is_settled(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        first, second = index.new_thread(), index.new_thread()
+        first, second = index.new_threads(2)
         assert unsettled(connection) == []
         index.touch([second, first])
         index.touch([first])
@@ -316,8 +326,7 @@ def test_text_of_any_length_out_of_a_mail_can_be_kept_and_found(ledger: Ledger) 
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
         index.put([first, second], [False, True])
-        index.assign([A], 1)
-        index.assign([B], 2)
+        index.assign({A: 1, B: 2})
         people = [sighting(names[0], 1, names[1], name=names[2], domain=twin, subject=names[1])]
         replace_records(connection, [1, 2], [record(names[0], 1, A), record(twin, 2, B)], people)
     with ledger.read() as connection:
@@ -383,13 +392,23 @@ def settle(connection: Connection, surrogate: int, new: str, *keys: str) -> None
     """Settle a thread under a public id with these records, as settling does."""
     old = read_threads(connection, [surrogate])[surrogate].public_id
     keep_old_ids(connection, surrogate, old, new, keys, AT)
-    replace_records(connection, [surrogate], [record(key, surrogate, A) for key in keys], [])
+    raws = {"a@x": A, "b@x": B, "c@x": C}
+    replace_records(connection, [surrogate], [record(key, surrogate, raws[key]) for key in keys], [])
     mark_settled(connection, surrogate, 1, new)
+
+
+def settle_empty(connection: Connection, surrogate: int) -> None:
+    """Settle a thread that has no member left, as settling does."""
+    old = read_threads(connection, [surrogate])[surrogate].public_id
+    if old:
+        leave_old_id(connection, surrogate, old, AT)
+    replace_records(connection, [surrogate], [], [])
+    mark_settled(connection, surrogate, 2, None)
 
 
 def test_a_thread_with_an_earlier_root_keeps_its_old_id_resolvable(ledger: Ledger) -> None:
     with ledger.write() as connection:
-        surrogate = LedgerThreadIndex(connection).new_thread()
+        [surrogate] = LedgerThreadIndex(connection).new_threads(1)
         settle(connection, surrogate, "thr-2", "b@x")
         assert resolve_thread(connection, "thr-2") == "thr-2"
         settle(connection, surrogate, "thr-1", "a@x", "b@x")
@@ -411,6 +430,33 @@ def test_a_thread_that_was_merged_away_leads_to_the_one_that_took_its_records(le
         assert connection.scalars(select(schema.redirect.c.reason)).all() == ["merged"]
 
 
+@pytest.mark.parametrize("new", ["thr-a", "thr-b", "thr-0"])
+def test_a_thread_that_was_merged_away_and_is_settled_first_leads_to_the_one_that_took_its_records(
+    ledger: Ledger, new: str
+) -> None:
+    """Two processes settle: the empty thread is through before the other one has its records, and its new id."""
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        threads = file_in_threads(index, node(A), node(B))
+        settle(connection, threads[A], "thr-a", "a@x")
+        settle(connection, threads[B], "thr-b", "b@x")
+        index.merge([threads[B]], threads[A])
+        settle_empty(connection, threads[B])
+        assert resolve_thread(connection, "thr-b") == "thr-a"
+        settle(connection, threads[A], new, "a@x", "b@x")
+        assert [resolve_thread(connection, name) for name in ("thr-a", "thr-b")] == [new, new]
+
+
+def test_a_thread_whose_mails_all_went_into_quarantine_leads_nowhere(ledger: Ledger) -> None:
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        threads = file_in_threads(index, node(A))
+        settle(connection, threads[A], "thr-a", "a@x")
+        index.drop([A])
+        settle_empty(connection, threads[A])
+        assert count_rows(connection, schema.redirect) == 0
+
+
 def test_a_thread_that_only_gave_a_record_away_keeps_its_id(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
@@ -418,7 +464,7 @@ def test_a_thread_that_only_gave_a_record_away_keeps_its_id(ledger: Ledger) -> N
         index.merge([threads[C]], threads[B])
         settle(connection, threads[A], "thr-a", "a@x")
         settle(connection, threads[B], "thr-b", "b@x", "c@x")
-        index.assign([C], threads[A])
+        index.assign({C: threads[A]})
         settle(connection, threads[A], "thr-a", "a@x", "c@x")
         assert resolve_thread(connection, "thr-b") == "thr-b"
 
@@ -426,7 +472,7 @@ def test_a_thread_that_only_gave_a_record_away_keeps_its_id(ledger: Ledger) -> N
 def test_an_old_id_that_another_thread_bears_now_leads_to_itself(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        first, second = index.new_thread(), index.new_thread()
+        first, second = index.new_threads(2)
         settle(connection, first, "thr-1", "a@x", "b@x")
         settle(connection, second, "thr-1", "a@x")  # its root moved there
         settle(connection, first, "thr-2", "b@x")
@@ -436,7 +482,7 @@ def test_an_old_id_that_another_thread_bears_now_leads_to_itself(ledger: Ledger)
 def test_an_id_that_led_away_leads_to_itself_once_a_new_thread_bears_it(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        first, second = index.new_thread(), index.new_thread()
+        first, second = index.new_threads(2)
         settle(connection, first, "thr-2", "b@x")
         settle(connection, first, "thr-1", "a@x", "b@x")
         assert resolve_thread(connection, "thr-2") == "thr-1"

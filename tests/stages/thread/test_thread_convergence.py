@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from thread_worlds import MemoryIndex, Step, histories, outcome_in, outcome_of, policies, worlds
+from thread_worlds import (
+    PEOPLE,
+    MemoryIndex,
+    Step,
+    codes,
+    histories,
+    node,
+    outcome_in,
+    outcome_of,
+    policies,
+    reply,
+    worlds,
+)
 
 from models.base import pack
 from models.thread import Node
@@ -39,7 +52,7 @@ def conversations(index: ThreadIndex, threads: Sequence[int]) -> dict[int, bytes
 
 
 @given(histories(), policies)
-@settings(quiet, max_examples=400)
+@settings(quiet, max_examples=800)
 def test_any_history_ends_in_the_threads_of_its_messages(history: History, policy: ThreadPolicy) -> None:
     final, steps, dates = history
     index = MemoryIndex()
@@ -97,6 +110,55 @@ def test_every_message_is_in_one_record_under_a_key_of_its_own(
     assert sorted(copies) == sorted(one.raw for one in nodes)
 
 
+@given(worlds, codes, policies)
+@settings(quiet, max_examples=200)
+def test_a_conversation_does_not_depend_on_the_order_of_its_nodes(
+    nodes: list[Node], way: int, policy: ThreadPolicy
+) -> None:
+    index = MemoryIndex()
+    place(nodes, index, policy)
+    edges = index.soft_edges(index.stored)
+    members = index.of_threads([index.home[nodes[0].raw]])
+    shuffled = members[:], edges[:]
+    for rows in shuffled:
+        random.Random(way).shuffle(rows)
+    assert settle(*shuffled) == settle(members, edges)
+
+
+def test_a_mail_that_leaves_a_full_bucket_lets_an_older_one_in() -> None:
+    policy = ThreadPolicy(bucket_limit=1)
+    original, between, answer = node(1), node(2, people=[PEOPLE[2]], sender=PEOPLE[2]), reply(3)
+    index = MemoryIndex()
+    place([original, between, answer], index, policy)
+    assert index.edges == {}
+    place([node(2, people=[PEOPLE[2]], sender=PEOPLE[2], subject_key="other")], index, policy)
+    assert [edge.parent for edge in index.edges.values()] == [original.raw]
+    place([between], index, policy)
+    assert index.edges == {}
+
+
+def test_a_guess_that_becomes_possible_inside_a_thread_changes_that_thread() -> None:
+    policy = ThreadPolicy(bucket_limit=1)
+    original, between, answer = node(1), node(2, people=[PEOPLE[2]], sender=PEOPLE[2]), reply(3)
+    knows_both = reply(4, original.msg_id, answer.msg_id, subject_key="other")
+    index = MemoryIndex()
+    place([original, between, answer, knows_both], index, policy)
+    home = index.home[answer.raw]
+    assert index.home[original.raw] == home and index.edges == {}
+    assert home in withdraw([between.raw], index, policy)
+    assert [edge.parent for edge in index.edges.values()] == [original.raw]
+
+
+def test_a_guess_of_a_wider_window_goes_when_its_parent_is_filed_under_a_narrower_one() -> None:
+    original, answer = node(1), reply(62)
+    index = MemoryIndex()
+    place([original, answer], index, ThreadPolicy(window_hours=2))
+    assert len(index.edges) == 1
+    changed = place([original], index, ThreadPolicy(window_hours=1))
+    assert index.edges == {}
+    assert len(changed) == 2
+
+
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     state: Path = tmp_path_factory.mktemp("state")
@@ -106,7 +168,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
 
 
 @given(history=histories(), policy=policies)
-@settings(quiet, max_examples=60)
+@settings(quiet, max_examples=100)
 def test_any_history_in_a_ledger_ends_in_the_threads_of_its_messages(
     history: History, policy: ThreadPolicy, ledger: Ledger
 ) -> None:

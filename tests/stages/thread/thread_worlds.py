@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
-from models.base import pack
+from models.base import pack, shift_key
 from models.thread import Node, SoftEdge, hard_keys
 from stages.thread import settle
 from stages.thread.config import ThreadPolicy
@@ -30,9 +31,9 @@ def node(number: int, **more: Any) -> Node:
     raw = raw_hash(number)
     msg_id = more.pop("msg_id", f"n{number}@x.example")
     values: dict[str, Any] = {
-        "identity": f"{number:032x}",
+        "identity": f"{number:08x}" * 4,
         "content_hash": raw,
-        "date": f"2026-03-02T{8 + number // 60:02}:{number % 60:02}:00Z",
+        "date": shift_key("2026-03-02T08:00:00Z", number / 60),
         "own_ids": [msg_id],
         "subject": "Plan",
         "subject_key": "plan",
@@ -49,22 +50,32 @@ def reply(number: int, *refs: str, **more: Any) -> Node:
     )
 
 
+Row = tuple[str, bool, str, Node]
+
+
+def _place(row: Row) -> tuple[str, bool, str]:
+    return row[:3]
+
+
 class MemoryIndex:
-    """The index of the thread stage without a database; `touched` are the threads of the last call."""
+    """The index of the thread stage without a database."""
 
     def __init__(self) -> None:
         self.stored: dict[str, tuple[Node, bool]] = {}
+        self.buckets: dict[str, list[Row]] = {}  # by subject, in order; made when asked for
         self.edges: dict[str, SoftEdge] = {}
         self.home: dict[str, int] = {}
         self.last = 0
 
     def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
         self.stored.update((one.raw, (one, wait)) for one, wait in zip(nodes, waiting, strict=True))
+        self.buckets.clear()
 
     def drop(self, raws: Iterable[str]) -> None:
         for raw in raws:
             for table in (self.stored, self.edges, self.home):
-                table.pop(raw, None)  # type: ignore[attr-defined]
+                table.pop(raw, None)
+        self.buckets.clear()
 
     def nodes(self, raws: Iterable[str]) -> list[Node]:
         return [self.stored[raw][0] for raw in sorted(set(raws)) if raw in self.stored]
@@ -82,18 +93,28 @@ class MemoryIndex:
         return found
 
     def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]:
-        place = (node.date or "", waiting, node.raw)
-        found = [row for row in self._bucket(node.subject_key) if row[0] >= since and row[:3] < place]
-        return [row[3] for row in reversed(found[-limit:])]
+        rows = self._bucket(node.subject_key)
+        end = bisect_left(rows, (node.date or "", waiting, node.raw), key=_place)
+        start = max(end - limit, bisect_left(rows, since, key=lambda row: row[0]))
+        return [row[3] for row in reversed(rows[start:end])]
+
+    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
+        dates = {key: [row[0] for row in self._bucket(key) if row[1]] for key in subject_keys}
+        return {key: max(found) for key, found in dates.items() if found}
 
     def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]:
-        place = (node.date or "", waiting, node.raw)
-        found = [row for row in self._bucket(node.subject_key) if row[0] <= until and row[:3] > place]
-        return [row[3] for row in found[:limit] if row[1]]
+        rows = self._bucket(node.subject_key)
+        start = bisect_right(rows, (node.date or "", waiting, node.raw), key=_place)
+        return [row[3] for row in rows[start : start + limit] if row[1] and row[0] <= until]
 
-    def _bucket(self, subject_key: str) -> list[tuple[str, bool, str, Node]]:
-        rows = [(one.date or "", wait, one.raw, one) for one, wait in self.stored.values() if has_bucket(one)]
-        return sorted((row for row in rows if row[3].subject_key == subject_key), key=lambda row: row[:3])
+    def _bucket(self, subject_key: str) -> list[Row]:
+        if not self.buckets:
+            for one, wait in self.stored.values():
+                if has_bucket(one):
+                    self.buckets.setdefault(one.subject_key, []).append((one.date or "", wait, one.raw, one))
+            for rows in self.buckets.values():
+                rows.sort(key=_place)
+        return self.buckets.get(subject_key, [])
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         wanted = set(raws)
@@ -109,12 +130,12 @@ class MemoryIndex:
     def threads(self, raws: Iterable[str]) -> dict[str, int]:
         return {raw: self.home[raw] for raw in raws if raw in self.home}
 
-    def new_thread(self) -> int:
-        self.last += 1
-        return self.last
+    def new_threads(self, count: int) -> list[int]:
+        self.last += count
+        return list(range(self.last - count + 1, self.last + 1))
 
-    def assign(self, raws: Iterable[str], surrogate: int) -> None:
-        self.home.update((raw, surrogate) for raw in raws)
+    def assign(self, homes: Mapping[str, int]) -> None:
+        self.home.update(homes)
 
     def merge(self, surrogates: Iterable[int], into: int) -> None:
         gone = set(surrogates)
