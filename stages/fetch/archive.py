@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from blake3 import blake3
 
@@ -18,6 +21,7 @@ from stages.fetch.sniff import kind_by_content, kind_by_name
 from stages.fetch.source import Item, ItemVanished, KnownStamps, Listing, MailSource
 from stages.fetch.walk import Found, found, head_of, reason_of, stamp_of, walk
 
+BLANK = 2  # bytes of the longest blank line that ends an mbox
 REMEDY = "check the path given with --source and its rights"
 
 
@@ -128,6 +132,7 @@ class Archive:
         copies: dict[bytes, int] = {}
         try:
             with open(self._full(place), "rb") as file:
+                begun = os.fstat(file.fileno())
                 for span in find_messages(file):
                     offset, length = span
                     if length > self._policy.ceiling:
@@ -136,6 +141,7 @@ class Archive:
                     hasher = blake3()
                     for piece in read_message(file, span):
                         hasher.update(piece)
+                    _check_still(file, begun, last=offset + length >= begun.st_size - BLANK)
                     copy = copies[hasher.digest()] = copies.get(hasher.digest(), 0) + 1
                     yield Item(
                         folder=row.folder,
@@ -143,12 +149,11 @@ class Archive:
                         locator=f"part:{offset}:{length}:{place}",
                         stamp=f"{offset}+{length}",
                     )
-                unchanged = stamp_of(os.fstat(file.fileno())) == row.stamp
+                _check_still(file, begun, last=False)
         except OSError as error:
             yield Unreadable(path=place, reason=reason_of(error))
             return
-        if unchanged:
-            batch.next.containers[row.folder] = row.stamp
+        batch.next.containers[row.folder] = stamp_of(begun)
 
     def _read_file(self, item: Item, path: bytes) -> bytes:
         try:
@@ -192,6 +197,25 @@ class SingleFile(Archive):
             yield found(self._name, kind, ".", name, os.stat(full), set())
         except OSError as error:
             yield Unreadable(path=name, reason=reason_of(error))
+
+
+def _check_still(file: BinaryIO, begun: os.stat_result, last: bool) -> None:
+    """Raise OSError where an mbox is not what it was when its messages were found: what stands there may be torn.
+
+    last: the message at the end is about to be taken, which a program that holds a lock may be writing.
+    """
+    if stamp_of(os.fstat(file.fileno())) != stamp_of(begun):
+        raise OSError(errno.EBUSY, "it changed while it was read; the rest is taken on the next run")
+    if last:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_UN)
+        except (BlockingIOError, PermissionError) as error:
+            raise OSError(
+                errno.EBUSY, "another program is writing to it; its last message is taken later"
+            ) from error
+        except OSError:
+            return  # a file system without locks
 
 
 def _too_large(size: int) -> str:

@@ -7,6 +7,7 @@ a header.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -82,13 +83,16 @@ def read_message(file: BinaryIO, span: Span) -> Iterator[bytes]:
     """Yield the bytes of one message in pieces, one level of `>From ` quoting undone.
 
     mboxo and mboxrd cannot be told apart, so one rule holds for both: a line `>…>From ` loses one `>`.
+    Raises OSError where the file ends before the message does.
     """
     place, left, carry, fresh = span.offset, span.length, b"", True
     while left:
         file.seek(place)
         chunk = file.read(min(left, CHUNK))
+        if not chunk:
+            raise OSError(errno.ESTALE, "the file became shorter while it was read")
         place += len(chunk)
-        left = left - len(chunk) if chunk else 0
+        left -= len(chunk)
         carry += chunk
         cut = carry.rfind(b"\n") + 1 if left else len(carry)
         if not cut and len(carry) < CHUNK:

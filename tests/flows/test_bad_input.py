@@ -115,10 +115,6 @@ def test_files_that_vanish_during_the_run_are_named_and_taken_when_they_are_back
     assert_equal_trees(calm.tree(), product.tree())
 
 
-@pytest.mark.xfail(
-    reason="fetch takes what it reads behind the new end of a shortened mbox for an empty message",
-    strict=True,
-)
 def test_an_mbox_that_is_rewritten_during_the_run_gives_no_torn_messages(
     product: Product, make_product: MakeProduct, tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ import mailbox
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -332,6 +334,44 @@ def test_an_mbox_that_changed_after_the_listing_gives_no_wrong_bytes(tmp_path: P
     for item in items:
         with pytest.raises(ItemVanished, match="changed since it was listed"):
             source.read(item)
+
+
+@pytest.mark.parametrize("now", [MBOX * 3, MBOX[:-2], b"", MBOX.replace(b"body", b"bode")])
+def test_an_mbox_that_changes_while_it_is_listed_gives_nothing_behind_the_change(
+    tmp_path: Path, now: bytes
+) -> None:
+    write(tmp_path, "box.mbox", data=MBOX)
+    batches = open_source(str(tmp_path)).listing(NothingKnown(), 1)
+    first = next(batches)
+    write(tmp_path, "box.mbox", data=now)
+    rest = list(batches)
+    assert first.items == listed_before(tmp_path, MBOX)[:1]
+    assert [item for batch in rest for item in batch.items] == []
+    [row] = [row for batch in rest for row in batch.unreadable]
+    assert row.path == "box.mbox" and "while it was read" in row.reason
+    assert not any(batch.containers for batch in rest)
+
+
+def listed_before(folder: Path, data: bytes) -> list[Item]:
+    write(folder / "again", "box.mbox", data=data)
+    return listed(folder / "again").items
+
+
+def test_the_last_message_of_an_mbox_that_a_program_has_locked_waits(tmp_path: Path) -> None:
+    write(tmp_path, "box.mbox", data=MBOX)
+    hold = (
+        "import fcntl, sys; box = open(sys.argv[1], 'r+b'); fcntl.lockf(box, fcntl.LOCK_EX); "
+        "print('locked', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", hold, str(tmp_path / "box.mbox")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == b"locked\n"
+        whole = listed(tmp_path)
+        writer.communicate()
+    assert (len(whole.items), whole.containers) == (1, {})
+    assert [row.path for row in whole.unreadable] == ["box.mbox"]
+    assert "another program is writing" in whole.unreadable[0].reason
+    assert len(listed(tmp_path).items) == 2
 
 
 def test_a_message_over_the_ceiling_is_named_and_never_read(

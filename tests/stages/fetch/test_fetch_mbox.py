@@ -115,7 +115,11 @@ def test_hostile_lines_take_linear_work() -> None:
     assert sum(map(len, split(data))) >= 4_000_000
 
 
-line = st.binary(max_size=40).map(lambda text: text.replace(b"\n", b" ").replace(b"\r", b" "))
+line = (  # a line that is quoted already cannot be told from one that the writer quoted
+    st.binary(max_size=40)
+    .map(lambda text: text.replace(b"\n", b" ").replace(b"\r", b" "))
+    .filter(lambda text: not text.startswith(b">"))
+)
 start = st.sampled_from(
     [b"", b"From ", b"> ", b"From a@b Mon Mar  2 09:00:00 2026", b"Name: value", b"from "]
 )
