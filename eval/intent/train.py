@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from models.message import INTENTS
-from stages.intent.features import cue_features, cue_patterns, ngram_features, normal_text
+from stages.intent.cues import load_pack
+from stages.intent.features import Piece, Reading, cues_of, join, ngrams, read, split_pieces
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parents[1] / "stages" / "intent" / "packs" / "linear.json"
@@ -42,28 +43,37 @@ class Features:
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         counts: Counter[str] = Counter()
         for row in rows:
-            counts.update(ngram_features(normal_text(row["subject"], row["text"])))
+            counts.update({gram for piece in pieces_of(row) for gram in ngrams(piece.text)})
         self.grams = sorted(gram for gram, count in counts.items() if count >= MIN_ROWS)
         self.cues = sorted(
-            {f"cue:{group}{plus}" for group in cue_patterns() for plus in ("", "+")} | {"cue:short"}
+            {f"cue:{group}{plus}" for group in load_pack() for plus in ("", "+")} | {"cue:short"}
         )
         self.idf = np.array(
             [math.log((1 + len(rows)) / (1 + counts[gram])) + 1 for gram in self.grams], dtype=np.float64
         )
-        self.place = {gram: index for index, gram in enumerate(self.grams)}
+        self.place = {gram: index for index, gram in enumerate(self.grams, 1)}
         self.cue_place = {cue: len(self.grams) + index for index, cue in enumerate(self.cues)}
 
     def matrix(self, rows: list[dict[str, Any]]) -> Array:
         """Return one row per mail: n-grams with idf, length 1 together; cues with a fixed value."""
         found = np.zeros((len(rows), len(self.grams) + len(self.cues)))
         for number, row in enumerate(rows):
-            text = normal_text(row["subject"], row["text"])
-            places = [self.place[gram] for gram in ngram_features(text) if gram in self.place]
+            whole = self.read(row)
+            places = [place - 1 for place in whole.grams]
             found[number, places] = self.idf[places]
             found[number] *= NGRAM_GAIN / (np.linalg.norm(found[number]) or 1.0)
-            for cue in cue_features(text):
+            for cue in cues_of(whole):
                 found[number, self.cue_place[cue]] = CUE_VALUE
         return found
+
+    def read(self, row: dict[str, Any]) -> Reading:
+        """Return the features of the head and tail of a mail, as the stage reads them."""
+        return join(read(piece, self.place) for piece in pieces_of(row))
+
+
+def pieces_of(row: dict[str, Any]) -> list[Piece]:
+    """Return the pieces of a mail's head and tail."""
+    return [piece for piece in split_pieces(row["subject"], row["text"]) if piece.whole]
 
 
 def fit(matrix: Array, labels: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from models.message import Intent
 from stages.intent.config import IntentPolicy, policy_of
 from stages.intent.message import IntentInput, input_of
 
-VERSION = "1"
+VERSION = "2"
 
 __all__ = ["VERSION", "IntentInput", "IntentPolicy", "classify_intent", "input_of", "policy_of"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from models.message import INTENTS, Flag, Intent, Ranked
 from stages.intent.config import IntentPolicy
-from stages.intent.features import cue_patterns, normal_text
+from stages.intent.cues import pattern_of
+from stages.intent.features import Reading, join, read, split_pieces
 from stages.intent.linear import chances, load_model
 from stages.intent.message import IntentInput
-from stages.intent.sentences import pool_sentences, split_sentences
+from stages.intent.sentences import pool_sentences
 
 INFORM = "通知"
 # A separate sentence must be at least this sure to give a secondary intent. Sentences alone look surer than
@@ -63,8 +64,12 @@ def classify(message: IntentInput, policy: IntentPolicy) -> Intent:
         return Intent(
             primary=INFORM, confidence=1.0, ranking=_certain(INFORM), method="category", flags=flags
         )
-    sentences = [(sentence, chances(normal_text("", sentence))) for sentence in split_sentences(message.text)]
-    ranking = rank(message.subject, message.text, [shares for _, shares in sentences])
+    places = load_model().places
+    pieces = [(piece, read(piece, places)) for piece in split_pieces(message.subject, message.text)]
+    sentences = [(reading, chances(reading)) for piece, reading in pieces if piece.alone]
+    ranking = rank(
+        join(reading for piece, reading in pieces if piece.whole), [shares for _, shares in sentences]
+    )
     confidence = ranking[0].p
     low = confidence < policy.min_confidence
     primary = INFORM if low else ranking[0].label
@@ -79,10 +84,10 @@ def classify(message: IntentInput, policy: IntentPolicy) -> Intent:
     )
 
 
-def rank(subject: str, text: str, sentences: list[list[float]]) -> list[Ranked]:
+def rank(whole: Reading, sentences: list[list[float]]) -> list[Ranked]:
     """Return the eight intents with probabilities (4 digits, sum 1), likeliest first, ties in contract order."""
     labels = load_model().labels
-    shares = pool_sentences(labels, chances(normal_text(subject, text)), sentences)
+    shares = pool_sentences(labels, chances(whole), sentences)
     return _rounded(dict(zip(labels, shares, strict=True)))
 
 
@@ -101,25 +106,25 @@ def _even() -> list[Ranked]:
     return _rounded(dict.fromkeys(INTENTS, 1 / len(INTENTS)))
 
 
-def find_secondary(sentences: list[tuple[str, list[float]]], primary: str) -> list[str]:
+def find_secondary(sentences: list[tuple[Reading, list[float]]], primary: str) -> list[str]:
     """Return at most two other intents that a separate sentence, read alone, would surely get."""
     if len(sentences) < 2:
         return []
     found: dict[str, float] = {}
-    cues, labels = cue_patterns(), load_model().labels
+    labels = load_model().labels
     for sentence, row in sentences:
         best = max(range(len(labels)), key=lambda place: row[place])
         label = labels[best]
         if label == primary or row[best] < SECONDARY[label] or (primary, label) in _NEVER:
             continue
-        if cues[_OWN_CUES[label]].search(normal_text("", sentence)):
+        if _OWN_CUES[label] in sentence.cues:
             found[label] = max(found.get(label, 0.0), row[best])
     return sorted(found, key=lambda label: (-found[label], INTENTS.index(label)))[:2]
 
 
 def find_flags(message: IntentInput) -> list[Flag]:
     """Return a flag for each place (at most five) where the mail tries to instruct its reader's software."""
-    pattern = cue_patterns()["instruction_like"]
+    pattern = pattern_of("instruction_like")
     whole = f"{message.subject[:300]}\n{message.text[:20_000]}"
     flags: list[Flag] = []
     lowered = whole.lower()

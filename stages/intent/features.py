@@ -1,89 +1,101 @@
-"""Features of a mail: character and word n-grams of its head and tail, and the cue groups that it touches."""
+"""What the classifier reads of a mail: its pieces (subject, sentences, lines), their n-grams and cues."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 import unicodedata
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from stages.intent.cues import cue_features, find_cues
 
 HEAD, TAIL = 900, 300
+MAX_CHARS, MAX_SENTENCES = 3000, 16
+SHORTEST, LONGEST = 8, 400
+"""Characters of a piece that is read as a sentence by itself, and those that are read of any piece."""
 _PREFIX = re.compile(
     r"^(?:\s?(?:re|fwd?|aw|wg|回复|回覆|答复|答覆|转发|轉發|轉寄|返信|転送)\s?[:：]\s?){1,5}", re.IGNORECASE
 )
+_END = re.compile(r"(?<=[。！？!?;；])(?![。！？!?;；])|(?<=\.)(?=\s)|\n")
 _WORD = re.compile(r"[a-zà-öø-ÿ']{2,20}")
-_LATIN = re.compile(r"[a-z]{2}")
 _NUMBER = re.compile(r"[0-9]+")
 _SPACE = re.compile(r"\s+")
-NOT_LEARNED = ("instruction_like",)
 
 
-@cache
-def load_pack() -> dict[str, Any]:
-    """Return the cue groups as written in the pack (tests read the examples beside each)."""
-    return tomllib.loads(files(__package__).joinpath("packs/cues.toml").read_text(encoding="utf-8"))
+class Piece(NamedTuple):
+    """A subject, sentence or line in normal form: NFKC, lower case.
+
+    `whole`: it stands in the head or tail, which are read as one text; `alone`: it is read as a sentence too.
+    """
+
+    text: str
+    whole: bool
+    alone: bool
 
 
-@cache
-def cue_patterns() -> dict[str, re.Pattern[str]]:
-    """Return one pattern per cue group, all languages joined; Latin cues match whole words."""
-    patterns = {}
-    for group, rows in load_pack().items():
-        latin = rf"(?<![a-z])(?:{'|'.join(rows['en'])})(?![a-z])"
-        patterns[group] = re.compile("|".join([latin, *rows["zh"], *rows["ja"]]), re.IGNORECASE)
-    return patterns
+class Reading(NamedTuple):
+    """The features of one piece or of several: places of known n-grams, cue groups with their words, length in
+    characters."""
+
+    grams: set[int]
+    cues: dict[str, set[str]]
+    length: int
 
 
-@cache
-def _halves() -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
-    """Return (group, Latin pattern, CJK pattern): half of them is skipped where the text has no such letters."""
-    halves = []
-    for group, rows in load_pack().items():
-        if group not in NOT_LEARNED:
-            latin = re.compile(rf"(?<![a-z])(?:{'|'.join(rows['en'])})(?![a-z])")
-            halves.append((group, latin, re.compile("|".join([*rows["zh"], *rows["ja"]]), re.IGNORECASE)))
-    return halves
+def split_pieces(subject: str, text: str) -> list[Piece]:
+    """Return the subject without prefixes, the pieces of the head and tail of a text, and its first 16 sentences."""
+    subject = _normal(_PREFIX.sub("", subject[:200]))
+    pieces = [Piece(subject, True, False)] if subject else []
+    tail, alone, place = len(text) - TAIL, 0, 0
+    for part in _END.split(text[:MAX_CHARS]):
+        start, place = place, place + len(part)
+        normal = _normal(part)
+        whole = start < HEAD or place > tail
+        sentence = len(normal) >= SHORTEST and alone < MAX_SENTENCES
+        if normal and (whole or sentence):
+            pieces.append(Piece(normal, whole, sentence))
+            alone += sentence
+    rest = text[max(tail, MAX_CHARS) :]
+    pieces += [Piece(normal, True, False) for part in _END.split(rest) if (normal := _normal(part))]
+    return pieces
 
 
-def normal_text(subject: str, text: str) -> str:
-    """Return what the classifier reads: subject without prefixes, head and tail of the text, NFKC, lower case."""
-    if len(text) > HEAD + TAIL:
-        text = text[:HEAD] + "\n" + text[-TAIL:]
-    return unicodedata.normalize("NFKC", f"{_PREFIX.sub('', subject[:200])}\n{text}").lower()
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text.strip()[:LONGEST]).lower().strip()
 
 
-def cue_features(text: str) -> list[str]:
-    """Return the cue groups that a normal text touches, `group+` where two or more distinct cues do."""
-    found = []
-    latin = _LATIN.search(text) is not None
-    for group, western, eastern in _halves():
-        hits: set[str] = set()
-        for pattern in (western, eastern) if latin else (eastern,):
-            for count, match in enumerate(pattern.finditer(text)):
-                hits.add(match[0])
-                if len(hits) >= 2 or count >= 20:
-                    break
-            if len(hits) >= 2:
-                break
-        if hits:
-            found.append(f"cue:{group}")
-        if len(hits) >= 2:
-            found.append(f"cue:{group}+")
-    if len(text) < 30:
-        found.append("cue:short")
-    return found
+def read(piece: Piece, places: Mapping[str, int]) -> Reading:
+    """Return the features of one piece. `places`: known n-grams, counted from 1."""
+    grams = set(filter(None, map(places.get, ngrams(piece.text))))
+    return Reading(grams, find_cues(piece.text), len(piece.text))
 
 
-def ngram_features(text: str) -> set[str]:
-    """Return character 1- to 4-grams (spaces as one) and word 1- and 2-grams (`w:`) of a normal text."""
+def join(readings: Iterable[Reading]) -> Reading:
+    """Return the features of several pieces as those of one text."""
+    grams: set[int] = set()
+    cues: dict[str, set[str]] = {}
+    length = 0
+    for reading in readings:
+        grams |= reading.grams
+        for group, hits in reading.cues.items():
+            cues[group] = cues.get(group, set()) | hits
+        length += reading.length
+    return Reading(grams, cues, length)
+
+
+def cues_of(reading: Reading) -> list[str]:
+    """Return the names of the cue features of a reading."""
+    return cue_features(reading.cues, reading.length)
+
+
+def ngrams(text: str) -> list[str]:
+    """Return character 1- to 4-grams (spaces and numbers as one sign) and word 1- and 2-grams (`w:`)."""
     flat = _NUMBER.sub("0", _SPACE.sub(" ", text))
-    grams: set[str] = set(flat)
+    grams = list(flat)
     for size in (2, 3, 4):
-        grams.update([flat[index : index + size] for index in range(len(flat) - size + 1)])
+        grams += [flat[index : index + size] for index in range(len(flat) - size + 1)]
     words = _WORD.findall(flat)
-    grams.update([f"w:{word}" for word in words])
-    grams.update([f"w:{one} {two}" for one, two in itertools.pairwise(words)])
+    grams += [f"w:{word}" for word in words]
+    grams += [f"w:{one} {two}" for one, two in itertools.pairwise(words)]
     return grams

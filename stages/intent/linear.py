@@ -10,17 +10,18 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from stages.intent.features import cue_features, ngram_features
+from stages.intent.features import Reading, cues_of
 
 _LANE = 24  # bits of one label's sum: 65,000 hits of at most 255 fit
 _MASK = (1 << _LANE) - 1
+_SQUARE = 1024  # squared idf is kept in parts of this
 
 
 class LinearModel(NamedTuple):
     """Weights by feature: int8 per label and n-gram (idf included), floats per cue.
 
-    `packed` holds an n-gram's weights side by side in one integer (label i in bits 24 i and up, 128 added),
-    so that one sum adds up all labels; index 0 is no n-gram.
+    `packed` holds an n-gram's weights side by side in one integer (label i in bits 24 i and up, 128 added, its
+    squared idf above the labels), so that one sum adds up everything; index 0 is no n-gram.
     """
 
     method: str
@@ -30,7 +31,6 @@ class LinearModel(NamedTuple):
     bias: list[float]
     cues: dict[str, list[float]]
     places: dict[str, int]
-    squares: list[float]
     packed: list[int]
 
 
@@ -49,22 +49,25 @@ def load_model() -> LinearModel:
         raw["bias"],
         raw["cues"],
         {gram: index for index, gram in enumerate(raw["grams"], 1)},
-        [0.0] + [idf * idf for idf in raw["idf"]],
-        [0] + [sum((weight + 128) << (_LANE * place) for place, weight in enumerate(row)) for row in rows],
+        [0, *map(_pack, rows, raw["idf"])],
     )
 
 
-def chances(text: str) -> list[float]:
-    """Return one probability per label of `load_model().labels` for a normal text."""
+def _pack(weights: array[int], idf: float) -> int:
+    lanes = [weight + 128 for weight in weights] + [round(idf * idf * _SQUARE)]
+    return sum(lane << (_LANE * place) for place, lane in enumerate(lanes))
+
+
+def chances(reading: Reading) -> list[float]:
+    """Return one probability per label of `load_model().labels` for what was read."""
     model = load_model()
-    hits = list(filter(None, map(model.places.get, ngram_features(text))))
-    length = math.fsum(map(model.squares.__getitem__, hits))
-    total = sum(map(model.packed.__getitem__, hits))
-    lift = 128 * len(hits)
+    total = sum(map(model.packed.__getitem__, reading.grams))
+    lift = 128 * len(reading.grams)
     sums = [((total >> (_LANE * place)) & _MASK) - lift for place in range(len(model.labels))]
+    length = (total >> (_LANE * len(model.labels))) / _SQUARE
     factor = model.scale / (math.sqrt(length) or 1.0)
     scores = [bias + weight * factor for bias, weight in zip(model.bias, sums, strict=True)]
-    for cue in cue_features(text):
+    for cue in cues_of(reading):
         row = model.cues.get(cue)
         if row is not None:
             scores = [score + value for score, value in zip(scores, row, strict=True)]

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
-MAX_CHARS, MAX_SENTENCES = 3000, 16
 SURE = 0.6  # below this a sentence is taken for a plain statement
 # What a plain statement counts towards 通知, and what acts count that the guidelines put above the rest.
 STATEMENT, WEIGHTY, LATER = 0.3, 1.6, 0.5
 # Pooling flattens: the exponent that brings the confidence back to the share of right answers.
 SHARPEN = 1.6
 _WEIGHTY_INTENTS = frozenset({"抱怨", "决策", "转交", "询问"})
-_SENTENCE = re.compile(r"[^。！？!?\n;；]{2,400}?(?:[。！？!?;；]{1,3}|\.(?=\s|$)|\n|$)")
-
-
-def split_sentences(text: str) -> list[str]:
-    """Return the first 16 sentences or lines of at least eight characters."""
-    found = []
-    for match in _SENTENCE.finditer(text[:MAX_CHARS]):
-        sentence = match[0].strip()
-        if len(sentence) >= 8:
-            found.append(sentence)
-            if len(found) == MAX_SENTENCES:
-                break
-    return found
 
 
 def pool_sentences(labels: list[str], whole: list[float], sentences: list[list[float]]) -> list[float]:

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.intent.train import load_rows
 from models.message import INTENTS
 from stages.intent import IntentInput, IntentPolicy, classify_intent
-from stages.intent.features import cue_patterns, load_pack
+from stages.intent.cues import find_cues, load_pack, pattern_of
+from stages.intent.features import Piece, split_pieces
+from stages.intent.prefixes import beginnings
 
 POLICY = IntentPolicy()
 SHARED = Path(__file__).parents[3].parent / "shared" / "eval" / "intent" / "seed_train.jsonl"
@@ -71,9 +74,51 @@ def test_the_ranking_has_eight_rows_and_sums_to_one(text: str, subject: str) -> 
 
 @pytest.mark.parametrize("group", sorted(load_pack()))
 def test_cue_examples_hold(group: str) -> None:
-    pattern, rows = cue_patterns()[group], load_pack()[group]
-    assert all(pattern.search(text.lower()) for text in rows["match"])
-    assert not any(pattern.search(text.lower()) for text in rows["miss"])
+    rows = load_pack()[group]
+    assert all(group in find_cues(text.lower()) for text in rows["match"])
+    assert not any(group in find_cues(text.lower()) for text in rows["miss"])
+
+
+def test_cues_are_found_wherever_their_patterns_match() -> None:
+    texts = [piece.text for row in load_rows() for piece in split_pieces(row["subject"], row["text"])]
+    assert len(texts) > 1000
+    touched = 0
+    for text in texts:
+        groups = {group for group in load_pack() if pattern_of(group).search(text)}
+        assert set(find_cues(text)) == groups, text
+        touched += len(groups)
+    assert touched > 1000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("overdue", {"ove"}),
+        ("(?:go|going) with", {"go ", "goi"}),
+        ("i(?:'ve| have)? decided", {"i'v", "i h", "i d"}),
+        ("[点點]前", {"点前", "點前"}),
+        ("祝您?[和全]", {"祝您和", "祝您全", "祝和", "祝全"}),
+        ("自.{1,8}起", {"自"}),
+        (r"\+ ?[a-z]{2,12}", {"+", "+ "}),
+        ("请[\u4e00-\u9fff]{1,3}来", {"请"}),
+        (r"^\s*noted", set()),
+        ("(?:[a-z]|\\d)x", set()),
+        ("no\\b", {"no"}),
+    ],
+)
+def test_the_beginnings_of_a_cue_are_all_the_ways_in_which_it_can_begin(
+    pattern: str, expected: set[str]
+) -> None:
+    assert beginnings(pattern) == expected
+
+
+def test_a_long_mail_is_read_at_its_head_its_tail_and_in_sixteen_sentences() -> None:
+    text = "".join(f"This is the sentence with the number {place}.\n" for place in range(200))
+    pieces = split_pieces("Re: 回复：Plan", text)
+    assert pieces[0] == Piece("plan", whole=True, alone=False)
+    assert sum(piece.alone for piece in pieces) == 16
+    assert pieces[-1].text == "this is the sentence with the number 199."
+    assert sum(len(piece.text) for piece in pieces if piece.whole) < 1300
 
 
 @pytest.mark.parametrize("unit", ["if ", "再", "请", "由", "by ", "+ab, ", "?\n", "もし"])
