@@ -27,6 +27,8 @@ from storage.names import candidate_path, email_path, thread_path
 from storage.records import RecordRow, SightingRow, all_sightings, replace_records
 from storage.thread_index import (
     LedgerThreadIndex,
+    Renaming,
+    ThreadRow,
     keep_old_ids,
     leave_old_id,
     mark_settled,
@@ -161,23 +163,24 @@ def _write(
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     files: dict[str, Sequence[WantedFile]] = {}
     raws: list[str] = []
+    names: dict[int, Renaming] = {}
     for surrogate in valid:
-        done = settled.get(surrogate)
+        done, old = settled.get(surrogate), current[surrogate].public_id
         files[f"thread:{surrogate}"] = _files(done, now[:19] + "+00:00") if done else []
         if done:
             records = done.conversation.records
             raws += [copy.raw for record in records for copy in record.copies]
-            new, keys = done.conversation.thread_id, [record.key for record in records]
-            keep_old_ids(connection, surrogate, current[surrogate].public_id, new, keys, now)
-        elif old := current[surrogate].public_id:
+            names[surrogate] = Renaming(old, done.conversation.thread_id, [record.key for record in records])
+        elif old:
             leave_old_id(connection, surrogate, old, now)
+    keep_old_ids(connection, names, now)
     _store_records(connection, valid, settled)
     changed = want_all(connection, files)
     changed += quarantine.release(connection, raws)
-    for surrogate in valid:
-        done = settled.get(surrogate)
-        public_id = done.conversation.thread_id if done else None
-        mark_settled(connection, surrogate, snapshot.revisions[surrogate], public_id)
+    shown = {
+        one: ThreadRow(snapshot.revisions[one], names[one].new if one in names else None) for one in valid
+    }
+    mark_settled(connection, shown)
     if valid:
         set_meta(connection, _PEOPLE, "stale")
     finish(

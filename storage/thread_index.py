@@ -14,6 +14,11 @@ from storage.ledger import chunks, upsert
 from storage.schema import node, node_id, record, redirect, soft_edge, stored_key, thread
 
 _decoder = msgspec.msgpack.Decoder(Node)
+_settled = (
+    update(thread)
+    .where(thread.c.id == bindparam("surrogate"))
+    .values(settled=bindparam("shown"), public_id=bindparam("name"))
+)
 _assign = update(node).where(node.c.raw == bindparam("moved")).values(thread=bindparam("home"))
 # statements that run once for each message are built once: building them costs more than running them
 _order = (node.c.date, node.c.waiting, node.c.raw)  # of a bucket: originals before replies of one second
@@ -205,28 +210,39 @@ def read_threads(connection: Connection, surrogates: Iterable[int]) -> dict[int,
     return found
 
 
-def mark_settled(connection: Connection, surrogate: int, revision: int, public_id: str | None) -> None:
-    """Note that the wanted files show this revision of a thread; without members it has no public id."""
-    connection.execute(
-        update(thread).where(thread.c.id == surrogate).values(settled=revision, public_id=public_id)
-    )
+def mark_settled(connection: Connection, threads: Mapping[int, ThreadRow]) -> None:
+    """Note that the wanted files show these revisions of threads; without members one has no public id."""
+    rows = [
+        {"surrogate": surrogate, "shown": row.revision, "name": row.public_id}
+        for surrogate, row in sorted(threads.items())
+    ]
+    if rows:
+        connection.execute(_settled, rows)
 
 
-def keep_old_ids(
-    connection: Connection, surrogate: int, old: str | None, new: str, keys: Iterable[str], at: str
-) -> None:
-    """Redirect to `new` the ids that a thread had (`old`) and those of threads that were merged into it.
+class Renaming(NamedTuple):
+    """What a settled thread is called: its `old` public id, its `new` one, the keys of its records."""
 
-    To be called before the thread's new `keys` (its records) and its new public id are stored.
+    old: str | None
+    new: str
+    keys: Sequence[str]
+
+
+def keep_old_ids(connection: Connection, threads: Mapping[int, Renaming], at: str) -> None:
+    """Redirect the ids that threads had, and those of threads that were merged into them, to the new ones.
+
+    To be called before the threads' records and their new public ids are stored.
     """
-    connection.execute(delete(redirect).where(redirect.c.old == new))
-    if old and old != new:
-        elsewhere = select(thread.c.id).where(thread.c.public_id == old, thread.c.id != surrogate)
-        if connection.execute(elsewhere).first() is None:
-            rename_thread(connection, old, new, "rekeyed", at)
-    for merged in _merged_into(connection, surrogate, keys):
-        if merged != new:
-            rename_thread(connection, merged, new, "merged", at)
+    for surrogate, row in sorted(threads.items()):
+        if row.old and row.old != row.new:
+            elsewhere = select(thread.c.id).where(thread.c.public_id == row.old, thread.c.id != surrogate)
+            if connection.execute(elsewhere).first() is None:
+                rename_thread(connection, row.old, row.new, "rekeyed", at)
+    for surrogate, merged in _merged(connection, threads):
+        if merged != threads[surrogate].new:
+            rename_thread(connection, merged, threads[surrogate].new, "merged", at)
+    for part in chunks(row.new for row in threads.values()):  # an id in use leads nowhere
+        connection.execute(delete(redirect).where(redirect.c.old.in_(part)))
 
 
 def leave_old_id(connection: Connection, surrogate: int, old: str, at: str) -> None:
@@ -247,19 +263,23 @@ def leave_old_id(connection: Connection, surrogate: int, old: str, at: str) -> N
         rename_thread(connection, old, new, "merged", at)
 
 
-def _merged_into(connection: Connection, surrogate: int, keys: Iterable[str]) -> list[str]:
-    """Return the public ids of threads that held some of these records before and have no member left."""
-    former: set[int] = set()
-    for part in chunks(keys):
-        query = select(record.c.thread).where(record.c.key.in_(part), record.c.thread != surrogate)
-        former.update(connection.scalars(query))
-    ids = []
-    for other in sorted(former):
+def _merged(connection: Connection, threads: Mapping[int, Renaming]) -> list[tuple[int, str]]:
+    """Return (thread, public id) of the threads without members that held records which one of `threads` has."""
+    homes = {key: surrogate for surrogate, row in threads.items() for key in row.keys}
+    former: set[tuple[int, int]] = set()
+    for part in chunks(homes):
+        for key, held in connection.execute(
+            select(record.c.key, record.c.thread).where(record.c.key.in_(part))
+        ):
+            if held != homes[key]:
+                former.add((homes[key], held))
+    found = []
+    for surrogate, other in sorted(former):
         if connection.execute(select(node.c.raw).where(node.c.thread == other).limit(1)).first() is None:
             public = connection.execute(select(thread.c.public_id).where(thread.c.id == other)).scalar()
             if public:
-                ids.append(public)
-    return ids
+                found.append((surrogate, public))
+    return found
 
 
 def rename_thread(connection: Connection, old: str, new: str, reason: str, at: str) -> None:

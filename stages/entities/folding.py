@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import cache
 from importlib.resources import files
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff々]")
 
 
 @cache
@@ -34,3 +38,13 @@ def is_han(char: str) -> bool:
 def is_cjk(char: str) -> bool:
     """Return whether `char` is an ideograph, kana or an ideographic iteration mark."""
     return "\u3040" <= char <= "\u30ff" or is_han(char) or char == "々"
+
+
+def has_han(text: str) -> bool:
+    """Return whether `text` holds a CJK ideograph."""
+    return _HAN.search(text) is not None
+
+
+def has_cjk(text: str) -> bool:
+    """Return whether `text` holds an ideograph, kana or an ideographic iteration mark."""
+    return _CJK.search(text) is not None

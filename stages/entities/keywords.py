@@ -11,7 +11,7 @@ from typing import Any
 from models.curated import Seed
 from models.message import Person
 from stages.entities.dates import find_dates
-from stages.entities.folding import fold, is_cjk
+from stages.entities.folding import fold, has_cjk, is_cjk
 
 _MAX_SUBJECT = 300
 _SPLIT = re.compile(r"[:：|｜—–;；,，。!！?？/／()（）\[\]【】「」『』《》<>\"“”]|\s-\s|\.\s|\s{3,}")
@@ -98,7 +98,7 @@ def subject_phrase(subject: str, people: list[Person], sent: str | None, zone: s
     for mention in reversed(find_dates(rest, sent or "2000-01-01T00:00:00+00:00", zone)):
         rest = rest[: mention.start] + " | " + rest[mention.end :]
     names = {part for person in people for part in (person.name, *person.name.split()) if len(part) > 1}
-    for name in sorted(names, key=len, reverse=True):
+    for name in sorted((name for name in names if name in rest), key=lambda name: (-len(name), name)):
         rest = re.sub(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", " | ", rest)
     rest = _REFERENCE.sub(" | ", rest)
     best: str | None = None
@@ -113,7 +113,7 @@ def subject_phrase(subject: str, people: list[Person], sent: str | None, zone: s
 def _peel(piece: str, pack: dict[str, Any]) -> str | None:
     if not piece or len(piece) > 80:
         return None
-    if not any(is_cjk(char) for char in piece):
+    if not has_cjk(piece):
         return _peel_english(piece, pack)
     changed = True
     while changed and piece:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from models.curated import Alias
 from models.message import Person
-from stages.entities.folding import fold, is_cjk, is_han
+from stages.entities.folding import fold, has_han, is_cjk, is_han
 from stages.entities.people import load_pack
 from stages.entities.surnames import latin_owners
 
@@ -164,7 +164,7 @@ def find_mentions(text: str, known: dict[str, list[Known]], surnames: dict[str, 
             end = start + len(spelling)
             title = patterns["title"].match(text, end) if is_han(spelling[-1]) else None
             add(start, title.end() if title else end, owner)
-    if any(is_han(char) for char in text):
+    if has_han(text):
         for start, end, owner in find_titled(text, surnames):
             add(start, end, owner)
         for match in patterns["zh_call"].finditer(text):

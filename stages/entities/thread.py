@@ -9,7 +9,7 @@ import msgspec
 from models.base import Record
 from models.message import Entities, Person
 from stages.entities.config import MAX_CHARS
-from stages.entities.folding import fold, is_han
+from stages.entities.folding import fold, has_han
 from stages.entities.mentions import (
     Known,
     find_titled,
@@ -145,7 +145,7 @@ def _absent(member: Member, people: Sequence[Person]) -> list[Person]:
             continue
         for start in places(text, name):
             add(start, start + len(name), owners[0])
-    if table and any(is_han(char) for char in text):
+    if table and has_han(text):
         for start, end, known in find_titled(text, surname_table(table)):
             if known is not None:
                 add(start, end, known)

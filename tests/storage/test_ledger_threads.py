@@ -18,6 +18,7 @@ from storage.ledger import Ledger, count_rows
 from storage.records import RecordRow, SightingRow, all_sightings, replace_records
 from storage.thread_index import (
     LedgerThreadIndex,
+    Renaming,
     ThreadRow,
     keep_old_ids,
     leave_old_id,
@@ -241,10 +242,9 @@ def test_a_thread_that_was_touched_is_unsettled_until_that_revision_is_settled(l
         index.touch([second, first])
         index.touch([first])
         assert unsettled(connection) == [(first, 2), (second, 1)]
-        mark_settled(connection, first, 1, "thr-1")
-        mark_settled(connection, second, 1, None)
+        mark_settled(connection, {first: ThreadRow(1, "thr-1"), second: ThreadRow(1, None)})
         assert unsettled(connection) == [(first, 2)]
-        mark_settled(connection, first, 2, "thr-1")
+        mark_settled(connection, {first: ThreadRow(2, "thr-1")})
         assert unsettled(connection) == []
         assert read_threads(connection, [first, second, 99]) == {
             first: ThreadRow(2, "thr-1"),
@@ -391,10 +391,10 @@ def test_no_sequence_of_renames_makes_a_cycle(ledger: Ledger, pairs: list[tuple[
 def settle(connection: Connection, surrogate: int, new: str, *keys: str) -> None:
     """Settle a thread under a public id with these records, as settling does."""
     old = read_threads(connection, [surrogate])[surrogate].public_id
-    keep_old_ids(connection, surrogate, old, new, keys, AT)
+    keep_old_ids(connection, {surrogate: Renaming(old, new, keys)}, AT)
     raws = {"a@x": A, "b@x": B, "c@x": C}
     replace_records(connection, [surrogate], [record(key, surrogate, raws[key]) for key in keys], [])
-    mark_settled(connection, surrogate, 1, new)
+    mark_settled(connection, {surrogate: ThreadRow(1, new)})
 
 
 def settle_empty(connection: Connection, surrogate: int) -> None:
@@ -403,7 +403,16 @@ def settle_empty(connection: Connection, surrogate: int) -> None:
     if old:
         leave_old_id(connection, surrogate, old, AT)
     replace_records(connection, [surrogate], [], [])
-    mark_settled(connection, surrogate, 2, None)
+    mark_settled(connection, {surrogate: ThreadRow(2, None)})
+
+
+def test_an_id_that_another_thread_of_the_batch_takes_over_leads_nowhere(ledger: Ledger) -> None:
+    with ledger.write() as connection:
+        first, second = LedgerThreadIndex(connection).new_threads(2)
+        settle(connection, first, "thr-1", "a@x")
+        both = {first: Renaming("thr-1", "thr-0", ["a@x"]), second: Renaming(None, "thr-1", ["b@x"])}
+        keep_old_ids(connection, both, AT)
+        assert resolve_thread(connection, "thr-1") == "thr-1"
 
 
 def test_a_thread_with_an_earlier_root_keeps_its_old_id_resolvable(ledger: Ledger) -> None:
