@@ -11,7 +11,7 @@ from models.base import Record
 from models.message import Decoded
 from stages.decode.config import DecodePolicy
 
-VERSION = "1"
+VERSION = "2"
 
 __all__ = ["VERSION", "DecodePolicy", "PartDump", "decode", "decode_parts", "read_dates"]
 

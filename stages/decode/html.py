@@ -17,7 +17,8 @@ _EDGES = re.compile("[\U000f0000-\U000f0fff]")
 _MAX_MARKS = 64
 _MAX_STEPS = 400  # nodes that are looked at for the first or last text of one element
 _MIGHT_HIDE = ("display:", "display :", "mso-hide", "visibility:", " hidden")
-_CONDITIONAL = re.compile(r"<!\[(?:if|endif)[^>]{0,200}>", re.IGNORECASE)
+# `<![if …]>` and `<![endif]>` alone; the `<![endif]-->` that ends a comment must stay, or all below it is comment.
+_CONDITIONAL = re.compile(r"<!\[(?:if|endif)[^>]{0,200}(?<!--)>", re.IGNORECASE)
 _BLANKS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _META = re.compile(
     rb"<meta[^>]{1,300}?charset\s{0,5}=\s{0,5}[\"']?\s{0,5}([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE

@@ -23,6 +23,14 @@ def test_edges_smuggled_into_a_mail_leave_no_trace() -> None:
     assert all(0 <= mark.start < mark.end <= len(rendered.text) for mark in rendered.marks)
 
 
+def test_text_below_the_conditional_comments_of_word_stays() -> None:
+    html = (
+        '<html><head><!--[if gte mso 9]><xml><o:p v:ext="edit" /></xml><![endif]--></head><body>'
+        "<!--[if !mso]><!--><p>first</p><!--<![endif]--><![if !vml]><p>second</p><![endif]></body></html>"
+    )
+    assert render(html).text == "first\n\nsecond"
+
+
 def test_an_empty_outlook_mark_points_at_the_text_behind_it() -> None:
     html = (
         '<p>Yes.</p><div id="appendonsend"></div><hr><div id="divRplyFwdMsg"><b>From:</b> Ben</div><p>old</p>'
