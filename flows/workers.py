@@ -225,6 +225,6 @@ def _limit_memory(memory_mb: int) -> None:
 
 
 def preload() -> None:
-    """Start the fork server with the stages imported, so that workers start at once."""
+    """Start the fork server with the stages imported and warm, so that workers start at once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["flows.batch"])
+    context.set_forkserver_preload(["flows.batch", "flows.warm"])
