@@ -12,22 +12,18 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from models.base import content_hash, digest
 from models.curated import Curated
-from models.errors import AtlasError, CorruptInput, UsageError
-from models.message import Address, Decoded, Dequoted
-from models.thread import Node
+from models.errors import AtlasError, CorruptInput
+from models.message import Address, Decoded
 
 if TYPE_CHECKING:
     from models.config import Settings
-    from stages.thread.config import ThreadPolicy
-    from storage.ledger import Ledger
 
 Row = dict[str, Any]
 Probe = Callable[[Row], Row]
@@ -40,10 +36,12 @@ def run_probe(options: argparse.Namespace) -> int:
             stream.reconfigure(encoding="utf-8", errors=errors)
     settings, curated = _settings(options)
     if options.name == "thread":
-        return _run_thread(options, settings, sys.stdin, sys.stdout)
+        from flows.thread_probe import run_thread
+
+        return run_thread(options, settings, curated, sys.stdin, sys.stdout)
     probe = _PROBES[options.name](settings, curated)
     for line in sys.stdin:
-        _print(_answer(line, probe, options.timing), sys.stdout)
+        print_row(_answer(line, probe, options.timing), sys.stdout)
     return 0
 
 
@@ -60,17 +58,18 @@ def _settings(options: argparse.Namespace) -> tuple[Settings, Curated]:
 
 
 def _answer(line: str, probe: Probe, timing: bool) -> Row:
-    row = _parsed(line)
+    row = parsed(line)
     if "error" in row:
         return row
     began = time.perf_counter()
-    answer = _guarded(row, probe)
+    answer = guarded(row, probe)
     if timing:
         answer["ms"] = round((time.perf_counter() - began) * 1000, 3)
     return answer
 
 
-def _parsed(line: str) -> Row:
+def parsed(line: str) -> Row:
+    """Return the record of a line, or a row that holds `error`."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -81,7 +80,8 @@ def _parsed(line: str) -> Row:
     return row
 
 
-def _guarded(row: Row, probe: Probe) -> Row:
+def guarded(row: Row, probe: Probe) -> Row:
+    """Return the answer of `probe` to one record; what it raises is an error row."""
     ident = row.get("id")
     try:
         return {"id": ident, **probe(row)}
@@ -93,7 +93,8 @@ def _guarded(row: Row, probe: Probe) -> Row:
         return {"id": ident, "error": {"kind": "defect", "detail": f"{type(error).__name__}: {error}"}}
 
 
-def _print(row: Row, out: TextIO) -> None:
+def print_row(row: Row, out: TextIO) -> None:
+    """Write one answer as a line, and flush it."""
     out.write(_json(row) + "\n")
     out.flush()
 
@@ -245,111 +246,3 @@ _PROBES: dict[str, Callable[[Settings, Curated], Probe]] = {
     "entities": _entities_probe,
     "intent": _intent_probe,
 }
-
-
-# ---- thread -----------------------------------------------------------------------------------------
-
-
-def _run_thread(options: argparse.Namespace, settings: Settings, lines: Iterable[str], out: TextIO) -> int:
-    """File all rows in a thread index (the state's, or one in memory), then answer each with its thread."""
-    import tempfile
-
-    from stages.thread.config import policy_of
-    from storage.ledger import open_ledger
-
-    with tempfile.TemporaryDirectory() as scratch:
-        state = Path(options.state) if options.state else Path(scratch)
-        if not state.is_dir():
-            raise UsageError(f"state folder {state} does not exist", remedy="create it, or leave --state out")
-        ledger = open_ledger(state, settings.ledger_url if options.state else None, settings.tenant)
-        try:
-            for row in _thread_answers(ledger, list(lines), policy_of(settings, Curated()), options.timing):
-                _print(row, out)
-        finally:
-            ledger.close()
-    return 0
-
-
-def _thread_answers(ledger: Ledger, lines: list[str], policy: ThreadPolicy, timing: bool) -> Iterator[Row]:
-    from stages.thread import place, settle
-    from storage.thread_index import LedgerThreadIndex
-
-    rows = [_parsed(line) for line in lines]
-    nodes: list[Node | None] = []
-    began = time.perf_counter()
-    for number, row in enumerate(rows):
-        if "error" in row:
-            nodes.append(None)
-            continue
-        found = _guarded(row, lambda row: {"node": _node_of(row, policy)})
-        if "error" in found:
-            rows[number] = found
-        nodes.append(found.get("node"))
-    present = [node for node in nodes if node is not None]
-    answers: dict[str, Row] = {}
-    with ledger.write() as connection:
-        index = LedgerThreadIndex(connection)
-        for start in range(0, len(present), 200):
-            place(present[start : start + 200], index, policy)
-        homes = index.threads(node.raw for node in present)
-        for surrogate in sorted(set(homes.values())):
-            members = index.of_threads([surrogate])
-            edges = index.soft_edges(node.raw for node in members)
-            conversation = settle(members, edges)
-            first = {record.key: record.best.raw for record in conversation.records}
-            links = {link.key: link for link in conversation.links}
-            for record in conversation.records:
-                link = links[record.key]
-                answer: Row = {
-                    "thread_id": conversation.thread_id,
-                    "method": link.method,
-                    "score": link.score,
-                }
-                answer["parent"] = first.get(link.parent) if link.parent else None
-                for copy in record.copies:
-                    answers[copy.raw] = answer
-    names = {node.raw: row.get("id") for node, row in zip(nodes, rows, strict=True) if node is not None}
-    ms = round((time.perf_counter() - began) * 1000 / max(len(present), 1), 3)
-    for node, row in zip(nodes, rows, strict=True):
-        if node is None:
-            yield row
-            continue
-        answer = answers[node.raw]
-        out = {"id": row.get("id"), **answer, "parent": names.get(answer["parent"])}
-        yield {**out, "ms": ms} if timing else out
-
-
-def _node_of(row: Row, policy: ThreadPolicy) -> Node:
-    """Return the index row of a probe record: the same that the pipeline makes of a message."""
-    from stages.dequote import dequote, input_of
-    from stages.dequote.config import DequotePolicy
-    from stages.thread import make_node
-
-    text = str(row.get("body_head") or "")
-    key = content_hash(
-        msgspec.json.encode([row.get("id"), row.get("message_id"), row.get("date"), text[:200]])
-    )
-    message = Decoded(
-        raw=key,
-        msg_id=row.get("message_id")
-        or "blake3:" + digest(row.get("from"), row.get("date"), row.get("subject"), text),
-        message_id=row.get("message_id"),
-        subject=str(row.get("subject") or ""),
-        from_=Address(email=str(row.get("from") or "").casefold()),
-        to=[Address(email=str(one).casefold()) for one in row.get("to") or []],
-        cc=[Address(email=str(one).casefold()) for one in row.get("cc") or []],
-        sent_at=row.get("date"),
-        in_reply_to=row.get("in_reply_to"),
-        references=list(row.get("references") or []),
-        thread_index=row.get("thread_index"),
-        thread_topic=row.get("thread_topic"),
-        list_id=row.get("list_id"),
-        category=row.get("category") or "conversation",
-        auto_reply=bool(row.get("auto_reply")),
-        body_text=text,
-    )
-    cut: Dequoted = dequote(input_of(message), DequotePolicy())
-    node = make_node(message, cut, policy)
-    if row.get("provider_thread_id"):
-        node.group_key = f"provider:{row['provider_thread_id']}"
-    return node

@@ -54,3 +54,20 @@ def test_any_json_value_as_id_comes_back_as_it_was_given(stage: str) -> None:
     said = answers(stage, [b'{"id":' + ident + b"}" for ident in ODD_IDS])
     given = [json.loads(ident.decode("utf-8", "surrogateescape")) for ident in ODD_IDS]
     assert [one["id"] for one in said] == given
+
+
+def test_a_thread_probe_without_a_state_folder_opens_no_database() -> None:
+    script = (
+        "import sys\n"
+        "from flows.cli import main\n"
+        "code = main(['stage', 'thread'])\n"
+        "heavy = [name for name in ('sqlalchemy', 'prefect', 'storage.ledger') if name in sys.modules]\n"
+        "sys.exit(f'imported {heavy}' if heavy else code)\n"
+    )
+    rows = b'{"id": 1, "message_id": "a@x.example"}\n{"id": 2, "in_reply_to": "a@x.example"}\n'
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=rows, capture_output=True, cwd=ROOT, timeout=HUNG, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (second["thread_id"], second["parent"]) == (first["thread_id"], 1)

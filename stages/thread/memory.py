@@ -1,0 +1,155 @@
+"""A thread index without a database: for probes, benchmarks and tests of the stage."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+
+from models.thread import Node, SoftEdge, hard_keys
+from stages.thread.soft import has_bucket
+
+Place = tuple[str, bool, str]  # in a bucket: date, waiting, hash
+
+
+class MemoryThreadIndex:
+    """The stage's view of a store (`stages.thread.place.ThreadIndex`), held in dictionaries.
+
+    It answers as the ledger does, look-ups cost what they find. Nothing is kept when it goes.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._waiting: dict[str, bool] = {}
+        self._keys: dict[str, set[str]] = {}  # hard key → nodes that own or name it
+        self._buckets: dict[str, list[Place]] = {}  # subject key → its mail, in order
+        self._edges: dict[str, SoftEdge] = {}  # by child
+        self._children: dict[str, set[str]] = {}  # parent → children of guesses
+        self._homes: dict[str, int] = {}
+        self._members: dict[int, set[str]] = {}
+        self._last = 0
+
+    def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
+        """Insert or replace nodes with their keys; the thread of a known node is kept."""
+        for node, wait in zip(nodes, waiting, strict=True):
+            self._forget(node.raw)
+            self._nodes[node.raw], self._waiting[node.raw] = node, wait
+            for key in hard_keys(node):
+                self._keys.setdefault(key, set()).add(node.raw)
+            if has_bucket(node):
+                insort(self._buckets.setdefault(node.subject_key, []), self._place(node, wait))
+
+    def drop(self, raws: Iterable[str]) -> None:
+        """Remove nodes, their ids and the guesses that they made."""
+        dropped = sorted(raws)
+        for raw in dropped:
+            self._forget(raw)
+            self._move(raw, None)
+        self.remove_soft(dropped)
+
+    def _forget(self, raw: str) -> None:
+        node = self._nodes.pop(raw, None)
+        if node is None:
+            return
+        for key in hard_keys(node):
+            self._keys[key].discard(raw)
+        if has_bucket(node):
+            self._buckets[node.subject_key].remove(self._place(node, self._waiting[raw]))
+
+    @staticmethod
+    def _place(node: Node, waiting: bool) -> Place:
+        return (node.date or "", waiting, node.raw)
+
+    def nodes(self, raws: Iterable[str]) -> list[Node]:
+        """Return those of `raws` that are in the index, sorted by hash."""
+        return [self._nodes[raw] for raw in sorted(set(raws)) if raw in self._nodes]
+
+    def of_threads(self, threads: Iterable[int]) -> list[Node]:
+        """Return the members of threads (surrogates), sorted by hash."""
+        return self.nodes(raw for surrogate in threads for raw in self._members.get(surrogate, ()))
+
+    def homes(self, keys: Iterable[str]) -> dict[str, int]:
+        """Return, for each key that a stored node owns or names, the thread of one such node."""
+        found = {}
+        for key in keys:
+            if holders := self._keys.get(key):
+                home = self._homes.get(min(holders))
+                if home is not None:
+                    found[key] = home
+        return found
+
+    def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]:
+        """Return the bucket of `node` before it, newest first: at most `limit` not older than `since`."""
+        bucket = self._buckets.get(node.subject_key, [])
+        end = bisect_left(bucket, self._place(node, waiting))
+        start = max(end - limit, bisect_left(bucket, (since,)))
+        return [self._nodes[raw] for _, _, raw in reversed(bucket[start:end])]
+
+    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
+        """Return the date of the latest reply without headers in each of these buckets that has one."""
+        found = {}
+        for key in subject_keys:
+            for date, waits, _ in reversed(self._buckets.get(key, [])):
+                if waits:
+                    found[key] = date
+                    break
+        return found
+
+    def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]:
+        """Return the replies without headers among the `limit` nodes that follow `node` in its bucket, up to
+        the date `until`."""
+        bucket = self._buckets.get(node.subject_key, [])
+        start = bisect_right(bucket, self._place(node, waiting))
+        return self.nodes(
+            raw for date, waits, raw in bucket[start : start + limit] if waits and date <= until
+        )
+
+    def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
+        """Return the guesses that touch any of `raws`, as child or as parent."""
+        asked = set(raws)
+        children = {child for raw in asked for child in self._children.get(raw, ())}
+        children.update(raw for raw in asked if raw in self._edges)
+        return [self._edges[child] for child in sorted(children)]
+
+    def put_soft(self, edges: Sequence[SoftEdge]) -> None:
+        """Store guesses; a child's earlier guess is replaced."""
+        self.remove_soft([edge.child for edge in edges])
+        for edge in edges:
+            self._edges[edge.child] = edge
+            self._children.setdefault(edge.parent, set()).add(edge.child)
+
+    def remove_soft(self, children: Iterable[str]) -> None:
+        """Remove the guesses that these children made."""
+        for child in children:
+            if edge := self._edges.pop(child, None):
+                self._children[edge.parent].discard(child)
+
+    def threads(self, raws: Iterable[str]) -> dict[str, int]:
+        """Return the surrogate of each node's thread, for nodes that have one."""
+        return {raw: self._homes[raw] for raw in raws if raw in self._homes}
+
+    def new_threads(self, count: int) -> list[int]:
+        """Return the surrogates of new, empty threads."""
+        self._last += count
+        return list(range(self._last - count + 1, self._last + 1))
+
+    def assign(self, homes: Mapping[str, int]) -> None:
+        """Put nodes into threads: raw hash → surrogate."""
+        for raw, surrogate in homes.items():
+            self._move(raw, surrogate)
+
+    def merge(self, surrogates: Iterable[int], into: int) -> None:
+        """Put all members of some threads into another one."""
+        for surrogate in surrogates:
+            for raw in sorted(self._members.get(surrogate, ())):
+                self._move(raw, into)
+
+    def _move(self, raw: str, surrogate: int | None) -> None:
+        old = self._homes.pop(raw, None)
+        if old is not None:
+            self._members[old].discard(raw)
+        if surrogate is not None:
+            self._homes[raw] = surrogate
+            self._members.setdefault(surrogate, set()).add(raw)
+
+    def touch(self, surrogates: Iterable[int]) -> None:
+        """Do nothing: what is held in memory has no files to renew."""
