@@ -110,6 +110,28 @@ def build_parser() -> _Parser:
     schema.add_argument(
         "name", nargs="?", default="email", help="email, thread, report, quarantine, candidate, merges"
     )
+    evaluation = command("eval", "how right each stage is, on labelled mail: figures, changes, worst misses")
+    evaluation.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages (default: all)")
+    evaluation.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="sets",
+        metavar="FILE",
+        help="labelled rows: JSON Lines, or a folder with a MANIFEST.jsonl; repeatable (default: the sets that come "
+        "with a checkout)",
+    )
+    evaluation.add_argument(
+        "--baseline", metavar="RUN", help="compare with a kept run: `last`, a run id or its start, or a file"
+    )
+    evaluation.add_argument(
+        "--misses", type=_count, default=3, metavar="N", help="worst misses shown per set (default: 3)"
+    )
+    evaluation.add_argument(
+        "--floors",
+        action="store_true",
+        help="end with 1 where a figure is under its floor (eval/floors.toml)",
+    )
     stage = command(
         "stage", "run one stage on JSON Lines (standard input to standard output)", json_output=False
     )
@@ -143,6 +165,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
     return value
 
 
@@ -196,6 +225,10 @@ def _dispatch(options: argparse.Namespace) -> int:
         from flows.probes import run_probe
 
         return run_probe(options)
+    if options.command == "eval":
+        from flows.evaluation import run_eval
+
+        return run_eval(options)
     if options.command == "schema":
         from models.schema import print_schema
 

@@ -1,0 +1,129 @@
+"""An evaluation run: ask the product, score every set, compare with a baseline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import stages as stage_table
+from eval.scoring import sample
+from eval.scoring.intervals import change_of, scores_of
+from eval.scoring.probe import ask_stage
+from eval.scoring.records import EvalReport, Group, LabelledSet, Measure, Row, SetReport, Unit
+from eval.scoring.sets import own_sets, read_set
+from eval.scoring.shapes import THREADS, THREADS_LOST, Shape
+
+MAX_MISSES = 40  # worst misses that a report keeps per set
+
+
+def evaluate(
+    stages: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    baseline: EvalReport | None = None,
+    config: str | None = None,
+) -> EvalReport:
+    """Return the report over `sets` (files or folders), or without any over the sets of the repository.
+
+    `stages` limits it to some stages. With `baseline` every score has its change. `config` is handed to the
+    stage probes; the sample mailbox always runs with its own. Raises UsageError for a set that cannot be read.
+    """
+    started, began = datetime.now(UTC), time.perf_counter()
+    wanted = list(stages) or list(stage_table.NAMES)
+    extraction = stage_table.extraction_version()
+    report = EvalReport(
+        run_id=f"{started:%Y%m%dT%H%M%SZ}-{extraction.rpartition('.')[2]}",
+        started_at=started.isoformat(timespec="seconds"),
+        seconds=0.0,
+        versions={name: stage_table.version(name) for name in stage_table.NAMES},
+        extraction_version=extraction,
+        sets=[],
+        baseline=baseline.run_id if baseline else None,
+    )
+    if not sets and not sample.sample_is_here():
+        report.notes.append("the sample mailbox is not here: it comes with a checkout, not with the package")
+    before = {(one.stage, one.set, one.shape): one for one in baseline.sets} if baseline else {}
+    for labelled, shape, answers, seconds in _answered(wanted, sets, config):
+        scored = _score(labelled, shape, answers)
+        scored.seconds = round(seconds, 2)
+        old = before.get((scored.stage, scored.set, scored.shape))
+        if old is not None:
+            _compare(scored, old, shape.measures)
+        report.sets.append(scored)
+    order = {name: place for place, name in enumerate(stage_table.NAMES)}
+    report.sets.sort(key=lambda one: order[one.stage])
+    report.seconds = round(time.perf_counter() - began, 2)
+    return report
+
+
+def _answered(
+    stages: Sequence[str], sets: Sequence[str], config: str | None
+) -> Iterator[tuple[LabelledSet, Shape, Mapping[str, Row], float]]:
+    began = time.perf_counter()
+    if sets:
+        chosen = [read_set(Path(path)) for path in sets]
+    else:
+        if sample.sample_is_here():
+            for labelled, shape, answers in sample.run_and_pair(stages):
+                yield labelled, shape, answers, time.perf_counter() - began
+                began = time.perf_counter()
+        chosen = list(own_sets(stages))
+    for labelled, shape in chosen:
+        if shape.stage not in stages:
+            continue
+        for way in (shape, THREADS_LOST) if shape is THREADS else (shape,):
+            began = time.perf_counter()
+            answers = ask_stage(way.stage, way.ask(labelled.rows), config)
+            yield labelled, way, answers, time.perf_counter() - began
+
+
+def _score(labelled: LabelledSet, shape: Shape, answers: Mapping[str, Row]) -> SetReport:
+    outcome = shape.score(labelled.rows, answers)
+    times = sorted(float(answer["ms"]) for answer in answers.values() if "ms" in answer)
+    misses = sorted(outcome.misses, key=lambda miss: (-miss.weight, miss.id))
+    return SetReport(
+        stage=labelled.stage,
+        set=labelled.name,
+        shape=shape.name,
+        digest=labelled.digest,
+        rows=len(labelled.rows),
+        seconds=0.0,
+        milliseconds=(times[len(times) // 2], times[int(len(times) * 0.99)]) if times else None,
+        scores=[score for score in scores_of(outcome.units, shape.measures) if score.value is not None],
+        groups=list(_groups(outcome.units, [measure for measure in shape.measures if measure.shown])),
+        misses=misses[:MAX_MISSES],
+        missed=len(misses),
+        confusions=outcome.confusions,
+        calibration=outcome.calibration,
+        notes=outcome.notes,
+        units=outcome.units,
+    )
+
+
+def _groups(units: Sequence[Unit], measures: Sequence[Measure]) -> Iterator[Group]:
+    """Yield the scores by language and by suite, largest first, where there is more than one."""
+    for by in ("language", "suite"):
+        members: dict[str, list[Unit]] = {}
+        for unit in units:
+            name = unit.language if by == "language" else unit.suite
+            members.setdefault(name or "none", []).append(unit)
+        if len(members) < 2:
+            continue
+        for name, group in sorted(members.items(), key=lambda item: (-len(item[1]), item[0])):
+            scores = [score for score in scores_of(group, measures) if score.value is not None]
+            yield Group(
+                by="language" if by == "language" else "suite", name=name, units=len(group), scores=scores
+            )
+
+
+def _compare(scored: SetReport, old: SetReport, measures: Sequence[Measure]) -> None:
+    by_name = {measure.name: measure for measure in measures}
+    for score in scored.scores:
+        score.change = change_of(old.units, scored.units, by_name[score.name])
+    if old.digest != scored.digest:
+        known = {unit.id for unit in old.units}
+        common = sum(1 for unit in scored.units if unit.id in known)
+        scored.notes.append(
+            f"the set has changed since the baseline: {common} of {len(scored.units)} compared"
+        )
