@@ -13,16 +13,17 @@ from stages.intent.prefixes import beginnings
 NOT_LEARNED = ("instruction_like",)
 _BEFORE = "(?<![a-z])"
 _AFTER = "(?![a-z])"
-_STARTS = re.compile(r"(?<![a-z])[a-z]|[^\sa-z]")  # of a Latin word; any other letter or sign
 _Rules = list[tuple[str, re.Pattern[str]]]
 
 
 class _Index(NamedTuple):
     """Cue groups with the pattern of their cues, by how these begin; `open` ones can begin with anything.
 
-    `sizes` are the lengths of the beginnings with a first character.
+    `starts` finds the places where one may begin: a first letter at the start of a Latin word, or another first
+    sign anywhere. `sizes` are the lengths of the beginnings with a first character.
     """
 
+    starts: re.Pattern[str]
     by_start: dict[str, _Rules]
     sizes: dict[str, list[int]]
     open: _Rules
@@ -48,7 +49,11 @@ def _index() -> _Index:
     sizes: dict[str, set[int]] = {}
     for start in index:
         sizes.setdefault(start[:1], set()).add(len(start))
-    return _Index(index, {first: sorted(found) for first, found in sizes.items()}, index.get("", []))
+    firsts = sorted(filter(None, sizes))
+    latin = "".join(char for char in firsts if "a" <= char <= "z")
+    other = "".join(re.escape(char) for char in firsts if char not in latin)
+    starts = re.compile(f"{_BEFORE}[{latin}]|[{other}]")
+    return _Index(starts, index, {first: sorted(found) for first, found in sizes.items()}, index.get("", []))
 
 
 def _patterns(rows: dict[str, list[str]]) -> list[str]:
@@ -72,11 +77,11 @@ def find_cues(text: str) -> dict[str, set[str]]:
     for group, pattern in index.open:
         for match in pattern.finditer(text):
             found.setdefault(group, set()).add(match[0])
-    starts, sizes = index.by_start, index.sizes
-    for match in _STARTS.finditer(text):
-        for size in sizes.get(match[0], ()):
-            place = match.start()
-            for group, pattern in starts.get(text[place : place + size], ()):
+    rules, sizes = index.by_start, index.sizes
+    for match in index.starts.finditer(text):
+        place = match.start()
+        for size in sizes[match[0]]:
+            for group, pattern in rules.get(text[place : place + size], ()):
                 hit = pattern.match(text, place)
                 if hit:
                     found.setdefault(group, set()).add(hit[0])
