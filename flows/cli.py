@@ -124,6 +124,7 @@ def build_parser() -> _Parser:
     evaluation.add_argument(
         "--baseline", metavar="RUN", help="compare with a kept run: `last`, a run id or its start, or a file"
     )
+    evaluation.add_argument("--html", metavar="FILE", help="write the report as one page with plots too")
     evaluation.add_argument(
         "--misses", type=_count, default=3, metavar="N", help="worst misses shown per set (default: 3)"
     )

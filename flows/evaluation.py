@@ -28,12 +28,13 @@ def evaluate_and_keep(
     *,
     state: str | None = None,
     config: str | None = None,
+    html: str | None = None,
     floors: bool = False,
 ) -> tuple[EvalReport, Path]:
     """Return the report of an evaluation and the file under `<state>/eval/` that keeps it.
 
     `sets` are files or folders of labelled rows, none of them: those of the checkout. `baseline` names a kept
-    run. Raises UsageError for what cannot be used as it is, Defect where the product
+    run, `html` a file for the page. Raises UsageError for what cannot be used as it is, Defect where the product
     gives no answers.
     """
     if unknown := [name for name in stages if name not in stage_table.NAMES]:
@@ -42,7 +43,18 @@ def evaluate_and_keep(
     report = evaluate(stages, sets, read_baseline(baseline, home) if baseline else None, config)
     if floors:
         report.floors = check_floors(report)
+    if html:
+        _write_page(report, Path(html))
     return report, keep(report, home)
+
+
+def _write_page(report: EvalReport, file: Path) -> None:
+    from eval.scoring.page import render_page
+
+    try:
+        file.write_text(render_page(report), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
 
 
 def run_eval(options: argparse.Namespace) -> int:
@@ -53,6 +65,7 @@ def run_eval(options: argparse.Namespace) -> int:
         options.baseline,
         state=options.state,
         config=options.config,
+        html=options.html,
         floors=options.floors,
     )
     if options.json:
@@ -60,7 +73,7 @@ def run_eval(options: argparse.Namespace) -> int:
     else:
         width = shutil.get_terminal_size((WIDTH, 24)).columns
         say(report_text(report, options.misses, max(WIDTH, width)))
-        say(f"kept as {file}", sys.stderr)
+        say(f"kept as {file}" + (f"; page: {options.html}" if options.html else ""), sys.stderr)
     return 1 if any(not floor.held for floor in report.floors) else 0
 
 

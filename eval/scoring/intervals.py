@@ -45,7 +45,8 @@ def scores_of(units: Sequence[Unit], measures: Sequence[Measure]) -> list[Score]
     totals = summed(units)
     alone = len({unit.cluster or unit.id for unit in units}) == len(units)
     drawn = [measure for measure in measures if not (measure.share and alone)]
-    draws = _drawn_values([unit.counts for unit in _clustered(units)], drawn) if drawn else {}
+    clusters = _clustered(units)
+    draws = _drawn_values([unit.counts for unit in clusters], drawn) if drawn else {}
     scores = []
     for measure in measures:
         value = measure.value(totals)
@@ -53,8 +54,10 @@ def scores_of(units: Sequence[Unit], measures: Sequence[Measure]) -> list[Score]
         if value is not None:
             if measure.name in draws:
                 low, high = _middle(draws[measure.name], value)
-                if low == high == value and value in (0.0, 1.0):  # nothing to draw from: a share of units
-                    low, high = wilson(value * len(units), len(units))
+                if (
+                    low == high and 0.0 <= value <= 1.0
+                ):  # all draws alike: as sure as so many clusters make it
+                    low, high = wilson(value * len(clusters), len(clusters))
             elif measure.share:
                 low, high = wilson(totals[measure.share[0]], totals[measure.share[1]])
         scores.append(
@@ -63,6 +66,7 @@ def scores_of(units: Sequence[Unit], measures: Sequence[Measure]) -> list[Score]
                 label=measure.label,
                 better=measure.better,
                 percent=measure.percent,
+                shown=measure.shown,
                 value=value,
                 low=low,
                 high=high,

@@ -79,6 +79,7 @@ class Score(Record):
     low: float | None
     high: float | None
     n: int
+    shown: bool = True
     change: Change | None = None
 
 

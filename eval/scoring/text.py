@@ -147,6 +147,8 @@ def _shortened(rows: list[tuple[str, str]], limit: int) -> list[tuple[str, str]]
     shown: list[tuple[str, str]] = []
     room = limit
     for number, (mark, text) in enumerate(rows):
+        text = re.sub(r"\s*\n\s*", "\n", text)
+        text = text if mark == "=" else text.strip("\n")
         keep = _SHOWN_SAME if mark == "=" else max(80, limit // 3)
         if mark == "=" and number == 0:
             text = "…" + text[-keep:] if len(text) > keep else text

@@ -143,7 +143,7 @@ def _counts(places: Mapping[str, tuple[str, str]], dates: Mapping[str, str]) -> 
             unit["false"] += number
         if number == size[ours] and not others:
             unit["exact_all"] = 1
-            unit["exact"] = number > 1
+            unit["exact"] = float(number > 1)
         if ours not in matched_ours and theirs not in matched_theirs:
             matched_ours.add(ours)
             matched_theirs.add(theirs)
