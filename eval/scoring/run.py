@@ -13,7 +13,7 @@ from eval.scoring.intervals import change_of, scores_of
 from eval.scoring.probe import ask_stage
 from eval.scoring.records import EvalReport, Group, LabelledSet, Measure, Row, SetReport, Unit
 from eval.scoring.sets import own_sets, read_set
-from eval.scoring.shapes import THREADS, THREADS_LOST, Shape
+from eval.scoring.shapes import CLEAN, THREADS, THREADS_LOST, ZONES, Shape
 
 MAX_MISSES = 40  # worst misses that a report keeps per set
 
@@ -72,10 +72,19 @@ def _answered(
     for labelled, shape in chosen:
         if shape.stage not in stages:
             continue
-        for way in (shape, THREADS_LOST) if shape is THREADS else (shape,):
+        for way in _ways(labelled, shape):
             began = time.perf_counter()
             answers = ask_stage(way.stage, way.ask(labelled.rows), config)
             yield labelled, way, answers, time.perf_counter() - began
+
+
+def _ways(labelled: LabelledSet, shape: Shape) -> Iterator[Shape]:
+    """Yield the ways in which a set is scored: as it is, and what else its labels allow."""
+    yield shape
+    if shape is THREADS:
+        yield THREADS_LOST
+    if shape is CLEAN and all(row.get("zones") and row.get("kind") != "eml" for row in labelled.rows):
+        yield ZONES
 
 
 def _score(labelled: LabelledSet, shape: Shape, answers: Mapping[str, Row]) -> SetReport:

@@ -15,6 +15,7 @@ from eval.scoring.text import clipped
 
 WIDTH = 110
 _SIGNIFICANT = "*"
+_ABOUT = {"threads_lost": ", 30 % of the replies without headers", "zones": ", line by line"}
 
 
 def report_text(report: EvalReport, misses: int, width: int = WIDTH) -> str:
@@ -49,8 +50,7 @@ def _rendered(table: Table, width: int) -> str:
 
 def title_of(scored: SetReport) -> str:
     """Return how many rows of what a set holds."""
-    lost = ", a third of the replies without headers" if scored.shape == "threads_lost" else ""
-    return f"{scored.rows} rows{lost}"
+    return f"{scored.rows} rows{_ABOUT.get(scored.shape, '')}"
 
 
 def _score_table(scored: SetReport, compared: bool) -> Table:

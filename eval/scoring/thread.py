@@ -100,7 +100,7 @@ def score_thread(rows: Sequence[Row], answers: Mapping[str, Row]) -> Outcome:
         Unit(
             id=name,
             counts=numbers,
-            suite=first[name].get("suite") or first[name].get("list"),
+            suite=next((first[name][key] for key in ("suite", "kind", "list") if first[name].get(key)), None),
             language=first[name].get("lang") or first[name].get("language"),
         )
         for name, numbers in sorted(counts.items())

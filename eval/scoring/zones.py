@@ -46,7 +46,12 @@ class Line(NamedTuple):
 
 def probe_row(row: Row) -> Row:
     """Return what the stage is given: the text with every policy at `removed`."""
-    return {**dequote_row({**row, "input": row["text"]}), **_REMOVED}
+    return {**dequote_row({**row, "input": text_of(row)}), **_REMOVED}
+
+
+def text_of(row: Row) -> str:
+    """Return the text that the zones of a row point into."""
+    return str(row["text"] if "text" in row else row["input"])
 
 
 def _f1_of(kind: str) -> Measure:
@@ -115,7 +120,7 @@ def score_zones(rows: Sequence[Row], answers: Mapping[str, Row]) -> Outcome:
 def _compare(
     row: Row, answer: Mapping[str, Any]
 ) -> tuple[dict[str, float], list[tuple[str, str]], Counter[tuple[str, str]]]:
-    gold = labelled_lines(row["text"], row["zones"])
+    gold = labelled_lines(text_of(row), row["zones"])
     words = [line.words for line in gold]
     clean = [_words(line) for line in str(answer.get("clean") or "").split("\n") if line.strip()]
     kept = [place is not None for place in places_of(words, clean)]

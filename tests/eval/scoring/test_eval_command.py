@@ -114,7 +114,7 @@ def test_the_text_names_the_misses_and_steers_no_terminal(state: Path, own_set: 
     own_set.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     done = run(state, "dequote", "--set", str(own_set))
     assert "worst of 1 misses" in done.stdout
-    assert "    wrong  4 words lost, 1 left over  (de)" in done.stdout
+    assert "    wrong  6 words lost, 1 left over  (de)" in done.stdout
     assert "\x1b" not in done.stdout and "\u202e" not in done.stdout
 
 
