@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 import io
-import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from flows.probe_lines import Probe, Row, guarded, parsed, print_row
 from models.curated import Curated
-from models.errors import AtlasError, CorruptInput
+from models.errors import CorruptInput
 from models.message import Address, Decoded
 
 if TYPE_CHECKING:
     from models.config import Settings
-
-Row = dict[str, Any]
-Probe = Callable[[Row], Row]
 
 
 def run_probe(options: argparse.Namespace) -> int:
@@ -66,47 +62,6 @@ def _answer(line: str, probe: Probe, timing: bool) -> Row:
     if timing:
         answer["ms"] = round((time.perf_counter() - began) * 1000, 3)
     return answer
-
-
-def parsed(line: str) -> Row:
-    """Return the record of a line, or a row that holds `error`."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return {"id": None, "error": {"kind": "corrupt_input", "detail": f"not a JSON line: {error}"}}
-    if not isinstance(row, dict):
-        return {"id": None, "error": {"kind": "corrupt_input", "detail": "not a JSON object"}}
-    row.pop("error", None)
-    return row
-
-
-def guarded(row: Row, probe: Probe) -> Row:
-    """Return the answer of `probe` to one record; what it raises is an error row."""
-    ident = row.get("id")
-    try:
-        return {"id": ident, **probe(row)}
-    except AtlasError as error:
-        return {"id": ident, "error": {"kind": error.kind, "detail": error.detail, "remedy": error.remedy}}
-    except (msgspec.ValidationError, binascii.Error, UnicodeError) as error:
-        return {"id": ident, "error": {"kind": "corrupt_input", "detail": str(error)}}
-    except Exception as error:  # noqa: BLE001 - one record's defect is one error line
-        return {"id": ident, "error": {"kind": "defect", "detail": f"{type(error).__name__}: {error}"}}
-
-
-def print_row(row: Row, out: TextIO) -> None:
-    """Write one answer as a line, and flush it."""
-    out.write(_json(row) + "\n")
-    out.flush()
-
-
-def _json(row: Row) -> str:
-    """Return `row` as JSON on one line, whatever its `id` is: any JSON value comes back as it was given."""
-    try:
-        return msgspec.json.encode(row).decode()
-    except (UnicodeEncodeError, OverflowError):  # half a character, or an integer of more than 64 bits
-        return json.dumps(row)
-    except RecursionError:
-        return _json({"id": None, "error": {"kind": "corrupt_input", "detail": "nested too deeply"}})
 
 
 def _bytes_of(row: Row) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from flows.probes import Row, guarded, parsed, print_row
+from flows.probe_lines import Row, guarded, parsed, print_row
 from models.base import content_hash, digest
 from models.curated import Curated
 from models.errors import UsageError
