@@ -10,7 +10,7 @@ from models.message import Dequoted
 from stages.dequote.config import DequotePolicy, policy_of
 from stages.dequote.records import DequoteInput, input_of
 
-VERSION = "1"
+VERSION = "2"
 
 __all__ = ["VERSION", "DequoteInput", "DequotePolicy", "dequote", "input_of", "policy_of"]
 

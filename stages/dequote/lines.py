@@ -22,6 +22,7 @@ _INVISIBLE = dict.fromkeys(
 # HTML hooks that raise the depth of their lines as a `>` would; the others only bound a quote.
 _DEPTH_HOOKS = frozenset({"blockquote", "cite"})
 TAIL = 80  # characters at the end of a line that rules look at
+_UNDECODED = re.compile(r"=(?:09|20)|=$")  # quoted-printable that a gateway passed on as text
 
 
 class Label:
@@ -60,6 +61,7 @@ def split_lines(text: str, quote_marks: Sequence[QuoteMark] = ()) -> list[Line]:
     """
     lines: list[Line] = []
     at = 0
+    undecoded = "=20\n" in text or "=09" in text
     for raw in text.split("\n"):
         end = at + len(raw) + 1
         depth = 0
@@ -72,6 +74,8 @@ def split_lines(text: str, quote_marks: Sequence[QuoteMark] = ()) -> list[Line]:
                 words = raw[marks.end() :]
                 if depth == 1 and words.startswith("From ") and not run.endswith(" "):
                     depth = 0  # `>From` is mbox quoting of the sender's own line
+        if undecoded and "=" in words:
+            words = _UNDECODED.sub(" ", words)
         words = words.strip()
         if words and not words.isascii() and _HAS_INVISIBLE.search(words):
             words = words.translate(_INVISIBLE).strip()

@@ -133,25 +133,34 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
         start = _notes_start(lines, at) if "to" in values and "subject" in values else None
         return None if start is None else Marker(start, end, "en:header.notes")
     packs = Counter(rules)
-    return Marker(at, end, max(packs, key=lambda rule: packs[rule]))
+    start = _named_start(lines, at) if first.role == "other" else at
+    return Marker(start, end, max(packs, key=lambda rule: packs[rule]))
+
+
+def _named_start(lines: Sequence[Line], at: int) -> int:
+    """Return the line of the bare name that Lotus Notes writes right above `Sent by:`, else `at`."""
+    above = lines[at - 1] if at else None
+    if above is None or above.blank or above.depth != lines[at].depth or len(above.text) > 60:
+        return at
+    return at if above.text.endswith((".", "?", "!", ":", ",")) else at - 1
 
 
 def _notes_start(lines: Sequence[Line], at: int) -> int | None:
     """Return where the name and date stand above `To:`, as Lotus Notes writes them without a label."""
     top = at
     dated = False
-    for index in range(at - 1, max(at - 4, -1), -1):
+    for index in range(at - 1, max(at - 6, -1), -1):
         line = lines[index]
         if line.blank:
-            if dated or index < at - 1:
+            if dated or index < at - 2:
                 break
             continue
         if line.depth != lines[at].depth or len(line.text) > 90 or line.text.endswith((".", "?", "!")):
             break
         stamped = bool(_DAY.search(line.text) and _TIME.search(line.text))
-        if dated and (stamped or len(line.text.split()) > 6):
+        if dated and (stamped or len(line.text.split()) > 6 or index < at - 5):
             break
-        if not dated and not stamped and index < at - 2:
+        if not dated and not stamped and index < at - 3:
             break
         dated = dated or stamped
         top = index
@@ -173,13 +182,18 @@ def _continues(label: Label, line: Line) -> bool:
 def _is_block(values: dict[str, str], *, led: bool) -> bool:
     core = [role for role in _CORE if role in values]
     sent = values.get("sent", "")
-    dated = bool(_DAY.search(sent) or _TIME.search(sent))
+    dated = bool(_DAY.search(sent) or _TIME.search(sent)) or _is_dated(values.get("from", ""))
     addressed = any(_ADDRESS.search(values.get(role, "")) for role in ("from", "to", "cc"))
     if "from" in values:
         if len(core) >= 3:
             return dated or addressed
         return len(core) == 2 and (dated or addressed) and (led or (dated and addressed))
     return led and len(core) >= 2 and (dated or addressed)
+
+
+def _is_dated(value: str) -> bool:
+    """Tell whether a sender's value ends in day and time, as Lotus Notes writes it on one line."""
+    return bool(_DAY.search(value[-40:]) and _TIME.search(value[-40:]))
 
 
 def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | None:

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 ROLES = ("from", "sent", "to", "cc", "subject", "other")
-_LINE_KINDS = ("signoff", "contact", "disclaimer", "list_footer", "banner", "device_line", "answer")
+_LINE_KINDS = ("signoff", "contact", "disclaimer", "list_footer", "banner", "device_line", "answer", "postscript")
 _SPACE = re.compile(r"[\s\u3000*_]+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
@@ -72,12 +72,14 @@ class RuleBook:
         self.rules: dict[str, list[Rule]] = {kind: [] for kind in _LINE_KINDS}
         verbs: set[str] = set()
         stamps: set[str] = set()
+        no_names: set[str] = set()
         replies: set[str] = set()
         forwards: set[str] = set()
         for pack in packs:
             name = pack["language"]
             verbs.update(pack.get("verbs", []))
             stamps.update(pack.get("stamp_words", []))
+            no_names.update(pack.get("no_names", []))
             replies.update(pack.get("reply_prefixes", []))
             forwards.update(pack.get("forward_prefixes", []))
             for entry in pack.get("header", []):
@@ -102,6 +104,7 @@ class RuleBook:
         self.label_length = max(map(len, self.labels))
         self.phrase_length = {kind: max(map(len, table), default=0) for kind, table in self.phrases.items()}
         self.verbs = tuple(sorted(verb.casefold() for verb in verbs))  # an attribution may end in one
+        self.no_names = frozenset(word.casefold() for word in no_names | stamps)
         self.stamp_word = re.compile(rf"(?<!\w)(?:{_any_of(stamps)})(?!\w)", re.IGNORECASE)
         self.reply_prefix = re.compile(rf"\s*(?:{_any_of(replies)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
         self.forward_prefix = re.compile(rf"\s*(?:{_any_of(forwards)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)

@@ -117,12 +117,23 @@ class Scan:
             line = self.lines[at]
             if line.blank and not line.depth:
                 at += 1
-            elif line.depth:
+            elif line.depth and not self._mend_attribution(at):
                 at = self._mark_run(at)
             else:
                 marker = self._marker_at(at)
                 at = self._mark_below(marker) if marker else at + 1
         self._judge_runs()
+
+    def _mend_attribution(self, at: int) -> bool:
+        """Take the marks from a line that only closes the address above it (`Ivo <ivo@kelp.example` / `> wrote:`)."""
+        line = self.lines[at]
+        if at == 0 or line.depth != 1 or len(line.text) > 60 or self.lines[at - 1].depth:
+            return False
+        opened = self.lines[at - 1].text[-120:].rpartition("<")[2]
+        if "@" not in opened or ">" in opened or not line.text.rstrip(": ：").casefold().endswith(self.book.verbs):
+            return False
+        line.depth, line.marked, line.text = 0, False, f"> {line.text}"
+        return True
 
     def _marker_at(self, at: int) -> Marker | None:
         led = self.lines[at].boxed > 0 and self._opens_box(at)
@@ -272,10 +283,16 @@ class Scan:
         if at == 0 or at + 1 >= len(self.lines):
             return False
         above, line, below = self.lines[at - 1], self.lines[at], self.lines[at + 1]
-        return (
-            above.depth > 0 and above.marked and below.depth > 0 and below.marked
-            and len(line.text) <= 24 and len(above.text) >= 60 and not line.text.endswith((".", "?", "!", "。"))
-        )  # fmt: skip
+        if not (above.depth > 0 and above.marked and below.depth > 0 and below.marked):
+            return False
+        if line.text.endswith((".", "?", "!", "。")):
+            return False
+        if len(line.text) <= 24 and above.end - above.start >= 64:
+            return True
+        tail = above.text[-100:]  # a link or an address that the line break cut in two
+        return " " not in line.text and (
+            ("://" in tail and tail.rfind("(") > tail.rfind(")")) or tail.rfind("<") > tail.rfind(">")
+        )
 
     def _marker_in_run(self, start: int, end: int) -> Marker | None:
         seen = 0
@@ -397,7 +414,7 @@ class Scan:
     def keep_soft(self) -> None:
         """Give back what was cut on soft evidence: the clean text is empty only on hard evidence."""
         for index, mark in enumerate(self.marks):
-            if not mark.hard:
+            if not mark.hard and not (self.is_forward and mark.kind == "signature"):
                 self.marks[index] = OWN
 
 

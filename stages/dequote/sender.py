@@ -51,6 +51,11 @@ class Sender:
         core = _NO_LETTER.sub("", self.domain.split(".")[0])
         self.company = core if len(core) >= 5 and core not in _FREE_MAIL else ""
 
+    @property
+    def is_known(self) -> bool:
+        """Tell whether a From header named the sender at all."""
+        return bool(self.names or self.email)
+
     def is_name(self, text: str) -> bool:
         """Tell whether `text` is the sender's name, whole or in part, and nothing else."""
         if not text or len(text) > 40:
