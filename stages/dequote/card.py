@@ -20,6 +20,7 @@ _BULLET = re.compile(r"(?:[-*•·‣▪]|\d{1,2}[.)、])\s*\S")
 _SENTENCE_END = (".", "。", "?", "？", "!", "！", ";", "；", "…")
 _ICON = re.compile(r"^[^\w+(（<\[〒㈜\s|]{1,3}\s?")
 _PATCH = re.compile(r"(?:@@ |\+\+\+ |--- \S|diff |Index: )")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]{1,3}|Inc|Ltd|Corp|Co|St|Ave|Rd|Blvd|Ste|Jr|Sr|Str|Nr|Tel)\.$")
 _FULL_NAME = re.compile(
     r"(?:[\"'“]?[^\W\d_][\w.'’-]{0,24}[\"'”]?[ ]){1,4}[^\W\d_][\w.'’-]{0,24}(?:,? [A-Z][A-Za-z.]{1,5}){0,2}$"
 )
@@ -139,7 +140,21 @@ def find_block(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) 
         return None
     if sender.is_known and _FULL_NAME.match(lines[best].text) and not sender.may_sign(lines[best].text):
         return None
-    return best
+    return _with_name_above(book, lines, best, sender)
+
+
+def _with_name_above(book: RuleBook, lines: Sequence[Line], best: int, sender: Sender) -> int:
+    """Return the start of a short paragraph of name and title right above the contact lines, else `best`."""
+    stop = trim(lines, best)
+    start = paragraph_start(lines, stop)
+    if stop == 0 or stop < best - 2 or stop - start > 3 or _FULL_NAME.match(lines[best].text):
+        return best
+    name = lines[start].text
+    if not all(is_card_line(line.text) for line in lines[start:stop]) or is_led(lines, start):
+        return best
+    if not sender.is_named(name) and not (_FULL_NAME.match(name) and sender.may_sign(name)):
+        return best
+    return start
 
 
 def _heads_card(book: RuleBook, lines: Sequence[Line], at: int, sender: Sender) -> bool:
@@ -147,7 +162,9 @@ def _heads_card(book: RuleBook, lines: Sequence[Line], at: int, sender: Sender) 
     text = lines[at].text
     if at and not lines[at - 1].blank:
         return False
-    if not (_FULL_NAME.match(text) or (is_short_name(text) and text[0].isupper())) or not sender.may_sign(text):
+    if not (_FULL_NAME.match(text) or (is_short_name(text) and text[0].isupper())) or not sender.may_sign(
+        text
+    ):
         return False
     above = trim(lines, at)
     return not any(contact_of(book, line) for line in lines[paragraph_start(lines, above) : above])
@@ -158,6 +175,10 @@ def contact_of(book: RuleBook, line: Line) -> Rule | None:
     if line.contact is None:
         text = line.text
         rule = book.line_rule("contact", _ICON.sub("", text)) if 0 < len(text) <= 160 else None
+        if rule and (
+            (rule.id.endswith(".title") and not is_card_line(text)) or book.line_rule("postscript", text)
+        ):
+            rule = None
         line.contact = rule or False
     return line.contact or None
 
@@ -172,7 +193,9 @@ def contact_rule(book: RuleBook, lines: Sequence[Line]) -> str:
 
 def is_card_line(text: str) -> bool:
     """Tell whether a line could stand on a business card: short, no sentence, no bullet, no question."""
-    if len(text) > 60 or text.endswith(_SENTENCE_END) or text.endswith((":", "：", ",", "，")):
+    if len(text) > 60 or text.endswith((":", "：", ",", "，")):
+        return False
+    if text.endswith(_SENTENCE_END) and not _ABBREVIATION.search(text):
         return False
     if _BULLET.match(text):
         return False

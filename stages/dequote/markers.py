@@ -14,7 +14,7 @@ from stages.dequote.lines import TAIL, Label, Line, next_written
 from stages.dequote.packs import Rule, RuleBook, label_key, phrase_key
 
 _LABEL = re.compile(r"[*_|\s\[•]{0,6}([^:：|\t<>@]{1,34})(?:[:：]|\s\|)[*_\s]{0,4}")
-_RULE_LINE = re.compile(r"(?:[-_=*~─━—–═＝－＿·.]\s?){5,}$")
+_RULE_LINE = re.compile(r"(?:[-_=*~+#/\\─━—–═＝－＿·.]\s?){5,}$")
 _DASHED = re.compile(r"[-—–─=_*~]{2,}\s{0,3}(\S[^\n]{0,70}?)\s{0,3}[-—–─=_*~]{2,}")
 _ADDRESS = re.compile(r"[\w.+\-=]{1,64}@[\w\-]{1,63}\.[\w.\-]{2,63}")
 _TIME = re.compile(

@@ -15,7 +15,16 @@ from importlib import resources
 from typing import Any
 
 ROLES = ("from", "sent", "to", "cc", "subject", "other")
-_LINE_KINDS = ("signoff", "contact", "disclaimer", "list_footer", "banner", "device_line", "answer", "postscript")
+_LINE_KINDS = (
+    "signoff",
+    "contact",
+    "disclaimer",
+    "list_footer",
+    "banner",
+    "device_line",
+    "answer",
+    "postscript",
+)
 _SPACE = re.compile(r"[\s\u3000*_]+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 

@@ -130,7 +130,11 @@ class Scan:
         if at == 0 or line.depth != 1 or len(line.text) > 60 or self.lines[at - 1].depth:
             return False
         opened = self.lines[at - 1].text[-120:].rpartition("<")[2]
-        if "@" not in opened or ">" in opened or not line.text.rstrip(": ：").casefold().endswith(self.book.verbs):
+        if (
+            "@" not in opened
+            or ">" in opened
+            or not line.text.rstrip(": ：").casefold().endswith(self.book.verbs)
+        ):
             return False
         line.depth, line.marked, line.text = 0, False, f"> {line.text}"
         return True
@@ -378,21 +382,35 @@ class Scan:
 
     def find_tails(self) -> None:
         """Mark sign-off, signature and small print at the end of the sender's regions."""
-        regions = self._regions()
-        for number, (start, end) in enumerate(regions):
-            last = number == len(regions) - 1
+        last = True  # nothing of the sender's stands below
+        for start, end in reversed(self._regions()):
             follow = next((i for i in range(end, len(self.lines)) if not self.lines[i].blank), None)
-            if (
-                not last
-                and follow is not None
-                and self.marks[follow].kind not in ("attribution", "forward_header")
-            ):
+            if not last and follow is not None and self.marks[follow].kind in ("quote", "reply"):
                 continue
-            part = self.lines[start:end]
-            for cut in find_tail(self.book, part, self.sender):
+            if self._is_footer_below(start, end):
+                footer = Mark("list_footer", "any:list_footer.below_quote")
+                self.marks[start:end] = [footer] * (end - start)
+                continue
+            for cut in find_tail(self.book, self.lines[start:end], self.sender):
                 mark = Mark(cut.kind, cut.rule, hard=cut.hard)
-                for index in range(start + cut.start, start + cut.end):
-                    self.marks[index] = mark
+                self.marks[start + cut.start : start + cut.end] = [mark] * (cut.end - cut.start)
+            last = last and all(
+                self.marks[i] is not OWN for i in range(start, end) if not self.lines[i].blank
+            )
+
+    def _is_footer_below(self, start: int, end: int) -> bool:
+        """Tell whether a region below a quote is what a server put under the mail: a drawn line, then links."""
+        if (
+            start == 0
+            or end < len(self.lines) - 3
+            or end - start > 24
+            or not is_rule_line(self.lines[start].text)
+        ):
+            return False
+        above = self._written_above(start, 12)
+        if above is None or self.marks[above].kind not in ("quote", "forward_body"):
+            return False
+        return any("http" in line.text or "www." in line.text for line in self.lines[start:end])
 
     def _regions(self) -> list[tuple[int, int]]:
         """Return the runs of the sender's lines, blank lines at their ends left out."""

@@ -43,19 +43,23 @@ def find_tail(book: RuleBook, lines: Sequence[Line], sender: Sender) -> list[Cut
             break
         _cut_delimited(book, lines, delimiter, end, cuts)
         end = cut_small_print(book, lines, trim(lines, delimiter), cuts)
-    end = _cut_closing(book, lines, above_attachments(lines, end), sender, cuts)
+    end = above_attachments(lines, end)
     postscript = above_postscript(book, lines, end)
     if postscript is not None:
-        _cut_closing(book, lines, trim(lines, postscript), sender, cuts)
+        below: list[Cut] = []
+        _cut_closing(book, lines[postscript:end], end - postscript, sender, below)
+        for cut in below:
+            cut.start, cut.end = cut.start + postscript, cut.end + postscript
+        cuts += [cut for cut in below if cut.start > postscript]
+        end = trim(lines, postscript)
+    _cut_closing(book, lines, end, sender, cuts)
     cuts.sort(key=lambda cut: cut.start)
     while cuts and cuts[0].start > 0 and _FRAME.match(lines[cuts[0].start - 1].text):
         cuts[0].start -= 1
     return cuts
 
 
-def _cut_delimited(
-    book: RuleBook, lines: Sequence[Line], delimiter: int, end: int, cuts: list[Cut]
-) -> None:
+def _cut_delimited(book: RuleBook, lines: Sequence[Line], delimiter: int, end: int, cuts: list[Cut]) -> None:
     """Cut what stands below `-- `: the signature, or a list footer that a server set apart in the same way."""
     rest = trim(lines, cut_small_print(book, lines, end, cuts, delimiter + 1))
     last = cuts[-1] if cuts else None
@@ -65,9 +69,7 @@ def _cut_delimited(
         cuts.append(Cut(delimiter, rest, "signature", "any:signature.delimiter", hard=True))
 
 
-def _cut_closing(
-    book: RuleBook, lines: Sequence[Line], end: int, sender: Sender, cuts: list[Cut]
-) -> int:
+def _cut_closing(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender, cuts: list[Cut]) -> int:
     """Cut the sign-off and the signature that no delimiter sets apart; return the new end."""
     signoff = _find_signoff(book, lines, end, sender)
     if signoff is not None:
@@ -124,6 +126,8 @@ def _find_signoff(book: RuleBook, lines: Sequence[Line], end: int, sender: Sende
             continue
         if found is not None:
             break
+        if text.endswith((":", "：")):
+            break  # a list that stands below the closing is content
         if contact_of(book, lines[index]):
             contacts += 1
         elif not (is_card_line(text) or is_rule_line(text) or sender.is_named(text) or is_short_name(text)):
@@ -184,6 +188,7 @@ def _find_bare_name(book: RuleBook, lines: Sequence[Line], end: int, sender: Sen
     above = trim(lines, end - 1)
     comma = above > 0 and _is_comma_formula(lines, above - 1)
     lone = bool(_LONE_NAME.match(text)) and not sender.is_known and not _is_common(book, text)
+    lone = lone and not (text.isupper() and len(text) > 3)
     if sender.is_name(text.strip(" -–—~*.\u3000")) or (alone and sender.is_initial(text)) or (lone and comma):
         return above - 1 if comma else end - 1
     if alone and end >= 2 and len(text) <= 40:
