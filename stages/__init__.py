@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib import import_module
 
 NAMES = ("fetch", "decode", "dequote", "thread", "entities", "intent", "normalize")
@@ -13,6 +14,7 @@ def version(stage: str) -> str:
     return str(import_module(f"stages.{stage}").VERSION)
 
 
+@cache
 def extraction_version() -> str:
     """Return the version that every Email carries: it changes when any stage's rules change."""
     versions = [f"{name}{version(name)}" for name in NAMES]

@@ -1,7 +1,7 @@
 """Named points where a test can make the process die, to prove that starting again loses nothing.
 
 `ATLAS_CRASH_AT=<point>:<n>` kills the process with SIGKILL at the n-th passing of the point, and with
-`ATLAS_CRASH_GROUP` its whole process group.
+`ATLAS_CRASH_GROUP` its whole process group. The environment is read when a process starts.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ Point = Literal[
     "publish-renamed",
     "publish-removed",
 ]
+_CRASH_AT = os.environ.get("ATLAS_CRASH_AT")
+_INJECT = os.environ.get("ATLAS_INJECT")
 _passed: dict[str, int] = {}
 
 
 def passing(point: Point) -> None:
     """Note that `point` is passed; die here if the environment asks for it."""
-    wish = os.environ.get("ATLAS_CRASH_AT")
-    if wish is None:
+    if _CRASH_AT is None:
         return
-    name, _, count = wish.partition(":")
+    name, _, count = _CRASH_AT.partition(":")
     if name != point:
         return
     _passed[point] = _passed.get(point, 0) + 1
@@ -44,10 +45,9 @@ def inject(stage: str, raw: str) -> None:
 
     What: raise, segfault, hang (in C, deaf to signals) or bloat (memory).
     """
-    wish = os.environ.get("ATLAS_INJECT")
-    if wish is None:
+    if _INJECT is None:
         return
-    for one in wish.split(","):
+    for one in _INJECT.split(","):
         where, what, prefix = one.split(":")
         if where != stage or not raw.removeprefix("blake3:").startswith(prefix):
             continue
