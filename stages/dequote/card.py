@@ -199,7 +199,7 @@ def is_card_line(text: str) -> bool:
         return False
     if _BULLET.match(text):
         return False
-    if text.isascii() or text[0].isascii():
+    if text[0] < "\u2e80":
         return len(text.split()) <= 7 and not text[0].islower()
     return len(text) <= 24 and "，" not in text and "、" not in text and "。" not in text
 
