@@ -42,13 +42,14 @@ class Key(TypeDecorator[str]):
 
 
 def stored_key(value: str) -> str:
-    """Return what stands in a `Key` column for `value`."""
+    """Return what stands in a `Key` column for `value`; what stands there stands there for itself."""
     if len(value) * 4 <= _KEY_BYTES:
         return value
     data = value.encode("utf-8", "surrogatepass")
     if len(data) <= _KEY_BYTES:
         return value
-    return f"{data[:_KEY_BYTES].decode('utf-8', 'ignore')}~{blake3(data).hexdigest()[:32]}"
+    start = data[: _KEY_BYTES - 33].decode("utf-8", "ignore")
+    return f"{start}~{blake3(data).hexdigest()[:32]}"
 
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", Text, nullable=False))

@@ -352,6 +352,21 @@ def rename(connection: Connection, *pairs: str) -> None:
         rename_thread(connection, old, new, "rekeyed", "2026-03-02T00:00:00Z")
 
 
+@pytest.mark.parametrize("length", [399, 400, 401, 433, 434, 5000])
+def test_long_ids_and_subjects_are_looked_up_as_short_ones_are(ledger: Ledger, length: int) -> None:
+    ident, subject = long_text(1, length), long_text(2, length)
+    waits = node(A, own_ids=[ident], subject_key=subject, date=AT, reply_sign=True, joins_by_subject=True)
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        index.put([waits], [True])
+        [thread] = index.new_threads(1)
+        index.assign({A: thread})
+        assert index.homes([ident]) == {ident: thread}
+        assert index.last_waiting([subject]) == {subject: AT}
+        later = node(B, subject_key=subject, date="2026-03-03T00:00:00Z")
+        assert raws_of(index.before(later, False, "", 5)) == [A]
+
+
 def test_an_old_thread_id_leads_to_the_present_one(ledger: Ledger) -> None:
     with ledger.write() as connection:
         rename(connection, "a>b", "b>c", "x>c", "c>d")
