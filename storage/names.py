@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 from blake3 import blake3
@@ -11,6 +12,9 @@ _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", "clock$", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
 _MAX_BYTES = 120
+_PLAIN = re.compile(
+    rf"(?!\.)[a-z0-9._@+=-]{{1,{_MAX_BYTES}}}(?<!\.)"
+)  # what most ids are: named by themselves
 
 
 def safe_name(text: str) -> str:
@@ -20,6 +24,8 @@ def safe_name(text: str) -> str:
     system: upper case, a Windows device name, a dot at either end, or more than 120 bytes. Two texts never
     share a name: `~` is never left unencoded, and the tail is made from the whole text.
     """
+    if _PLAIN.fullmatch(text) and text.partition(".")[0] not in _RESERVED:
+        return text
     raw = text.encode("utf-8", "surrogatepass")
     encoded = "".join(chr(byte) if byte in _SAFE else f"%{byte:02X}" for byte in raw)
     plain = encoded

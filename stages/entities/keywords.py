@@ -110,12 +110,19 @@ def subject_phrase(subject: str, people: list[Person], sent: str | None, zone: s
     return best
 
 
+@cache
+def _ends(name: str) -> tuple[str, ...]:
+    """Return the words of a pack (`lead`, `tail`) in Chinese and Japanese."""
+    pack = load_pack()
+    return (*pack[f"{name}_zh"], *pack[f"{name}_ja"])
+
+
 def _peel(piece: str, pack: dict[str, Any]) -> str | None:
     if not piece or len(piece) > 80:
         return None
     if not has_cjk(piece):
         return _peel_english(piece, pack)
-    changed = True
+    changed = piece.startswith(_ends("lead")) or piece.endswith(_ends("tail"))
     while changed and piece:
         changed = False
         for word in (*pack["lead_zh"], *pack["lead_ja"]):

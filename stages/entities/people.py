@@ -60,7 +60,7 @@ def is_role_address(email: str, list_id: str | None = None) -> bool:
     """Return whether an address belongs to a role, a list or a machine rather than to a person."""
     local, _, domain = email.partition("@")
     pack, roles = load_pack(), _role_locals()
-    if local in roles or any(local.endswith(suffix) for suffix in pack["list_suffixes"]):
+    if local in roles or local.endswith(tuple(pack["list_suffixes"])):
         return True
     head = local
     for mark in "+-_.":
