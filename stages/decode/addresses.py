@@ -24,13 +24,14 @@ _MAX_ADDRESSES = 5_000
 class _Mailbox:
     """What has been read of one mailbox so far."""
 
-    __slots__ = ("address", "comments", "name", "raw")
+    __slots__ = ("address", "comments", "ended", "name", "raw")
 
     def __init__(self) -> None:
         self.name: list[str] = []  # display name pieces, quotes undone
         self.raw: list[str] = []  # the same as written, for addresses without brackets
         self.comments: list[str] = []
         self.address: str | None = None
+        self.ended = 0  # pieces of the name that stand in front of the address
 
     def add(self, text: str, written: str | None = None) -> None:
         self.name.append(text)
@@ -107,8 +108,10 @@ def split_addresses(text: str) -> list[Address]:
                 content, at = text[at:end], end
             else:
                 content, at = text[at:end], end + 1
+            if box.address is not None and "@" in box.address and "@" in content:
+                held, box = _next_unseparated(box, held, out)
             if box.address is None or "@" not in box.address:
-                box.address = content
+                box.address, box.ended = content, len(box.name)
         elif sign == ":":
             if box.address is None and "@" not in "".join(box.raw[-8:]):
                 box = _Mailbox()  # the name of a group, or `mailto:`
@@ -127,6 +130,15 @@ def split_addresses(text: str) -> list[Address]:
     return out
 
 
+def _next_unseparated(box: _Mailbox, held: str | None, out: list[Address]) -> tuple[str | None, _Mailbox]:
+    """Finish a mailbox at the bracket of the next one: no comma, or one of another script, stands between."""
+    following = _Mailbox()
+    for name, written in zip(box.name[box.ended :], box.raw[box.ended :], strict=True):
+        following.add(name, written)
+    del box.name[box.ended :], box.raw[box.ended :]
+    return _finish(box, held, out), following
+
+
 def _finish(box: _Mailbox, held: str | None, out: list[Address]) -> str | None:
     """Put the mailbox that was read into `out`; return a leading name fragment to hold for the next."""
     if box.is_empty():
@@ -142,7 +154,7 @@ def _finish(box: _Mailbox, held: str | None, out: list[Address]) -> str | None:
                 out.append(Address(name=_display(name)))
             return held
         box.address = bare[0]
-        name = (written[: bare.start()] + " " + written[bare.end() :]).strip(" \"'")
+        name = (written[: bare.start()] + " " + written[bare.end() :]).strip(" \"'<>")
     elif held is not None and name:
         name = f"{held.rstrip(chr(92))}, {name}"
         held = None
@@ -185,7 +197,7 @@ def clean_address(text: str) -> str:
 
 
 def _display(name: str) -> str:
-    name = " ".join(one_line(decode_words(name)).split())
+    name = " ".join(one_line(decode_words(name)).split()).lstrip("，；、")
     while len(name) > 1 and name[0] == name[-1] and name[0] in "'\"":
         name = name[1:-1].strip()
     return name[:500]

@@ -150,7 +150,8 @@ def _seven_bit(data: bytes, codec: str | None) -> Text:
         if text_hz is not None:
             return Text(text_hz, "hz")
     if codec is not None and codec.startswith(("utf-7", "utf-16", "utf-32")):
-        text_label = _strict(data, codec)
+        # a bad run of UTF-7 costs that run only; of the others it makes the whole text meaningless
+        text_label = data.decode(codec, "replace") if codec == "utf-7" else _strict(data, codec)
         if text_label is not None:
             return Text(_clean(text_label), codec)
     return Text(data.decode("ascii"), "ascii")

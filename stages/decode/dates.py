@@ -21,6 +21,8 @@ _ZONES = {
     "jst": 540, "kst": 540, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "est": -300, "edt": -240,
     "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "hst": -600,
 }  # fmt: skip
+_CST = re.compile(r"\bCST\b")  # Chicago's or China's: the receipts tell
+_CHINA = timezone(timedelta(hours=8))
 _USUAL = re.compile(
     r"\s{0,9}(?:[A-Za-z]{3},)?\s{0,3}(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d)"
     r" ([+-])(\d\d)(\d\d)(?:\s{0,3}\(|\s{0,9}$)"
@@ -63,6 +65,8 @@ def resolve_dates(headers: Headers) -> Dates:
     sent = parse_date(written, repairs) if written else None
     received = headers.all("received")
     earliest = _earliest(received)
+    if sent is not None and earliest is not None and _CST.search(written):
+        sent = min(sent, sent.replace(tzinfo=_CHINA), key=lambda moment: abs(moment - earliest))
     dates = Dates(
         sent_at=sent.isoformat() if sent else None,
         received_at=earliest.isoformat() if earliest else None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 from models.message import Attendee, CalendarEvent, Repair
@@ -10,6 +11,9 @@ from stages.decode.charset import decode_text
 from stages.decode.tree import Part
 from stages.decode.words import one_line
 
+_FOLD = re.compile(rb"\r?\n[ \t]")  # undone before the charset: some clients fold inside a character
+_FRAME = re.compile(rb"^(?:BEGIN|END):[A-Za-z-]{1,40}[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_ZONE_OFFSET = re.compile(r"\((?:UTC|GMT)([+-])(\d\d):(\d\d)\)")
 _MAX_BYTES = 400_000
 _MAX_EVENTS = 100
 _MAX_ATTENDEES = 500
@@ -26,12 +30,30 @@ def read_events(parts: list[Part], repairs: list[Repair]) -> list[CalendarEvent]
         if len(data) > _MAX_BYTES:
             repairs.append(Repair(kind="calendar_unread", detail="over 400 kB"))
             continue
+        data = _closed(_FOLD.sub(b"", data))
         text = decode_text(data, part.params.get("charset") or "utf-8").text
         for event in _events(text, part.params.get("method"), repairs):
             key = (event.method, event.uid, event.sequence, event.start)
             if len(events) < _MAX_EVENTS:
                 events.setdefault(key, event)
     return list(events.values())
+
+
+def _closed(data: bytes) -> bytes:
+    """Return calendar data with the END lines that a cut message lost."""
+    opened = [line.strip().upper() for line in _FRAME.findall(data)]
+    stack: list[bytes] = []
+    for line in opened:
+        verb, _, name = line.partition(b":")
+        if verb == b"BEGIN":
+            stack.append(name)
+        elif stack and stack[-1] == name:
+            stack.pop()
+        else:
+            return data  # not a matter of a missing end
+    if not stack or len(stack) > _MAX_EVENTS:
+        return data
+    return data.rstrip() + b"".join(b"\r\nEND:" + name for name in reversed(stack)) + b"\r\n"
 
 
 def _events(text: str, method: str | None, repairs: list[Repair]) -> list[CalendarEvent]:
@@ -81,7 +103,14 @@ def _time(component: Any, name: str) -> Any:
     value = component.get(name)
     if isinstance(value, list):
         value = value[0] if value else None
-    return getattr(value, "dt", None)
+    moment = getattr(value, "dt", None)
+    if isinstance(moment, datetime) and moment.tzinfo is None:
+        # Windows display names, "(UTC+08:00) Beijing, …", hold their standard offset
+        named = _ZONE_OFFSET.match(str(_param(value, "TZID") or "").strip('"'))
+        if named is not None:
+            minutes = (int(named[2]) * 60 + int(named[3])) * (-1 if named[1] == "-" else 1)
+            moment = moment.replace(tzinfo=timezone(timedelta(minutes=minutes))) if minutes < 1440 else moment
+    return moment
 
 
 def _end(component: Any, start: Any) -> Any:

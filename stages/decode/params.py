@@ -11,6 +11,8 @@ from stages.decode.words import decode_words, header_text
 _PARAM = re.compile(r';\s{0,80}([^=;\s"]{1,80})\s{0,20}=\s{0,20}("(?:[^"\\]|\\.)*"?|[^;]*)')
 _MEDIA = re.compile(r"[\w!#$&^.+-]{1,100}/[\w!#$&^.+-]{1,200}", re.ASCII)
 _SECTION = re.compile(r"([^*]{1,60})(?:\*([0-9]{1,3}))?(\*)?$")
+_HEAD_COMMENT = re.compile(r"^([^;\"(]{0,200})\([^()]{0,300}\)")  # it may hold a `;` of its own
+_SWAPPED = {"plain/text": "text/plain", "html/text": "text/html"}
 _ESCAPE = re.compile(r"\\([\"\\])")  # no other: Windows clients write paths with bare backslashes
 _MAX_PARAMS = 200
 
@@ -22,10 +24,11 @@ def media_type(value: bytes | None, default: str) -> tuple[str, dict[str, str]]:
         return default, {}
     text = header_text(value)
     kind, params = parameters(text)
-    kind = kind.split("(", 1)[0].strip().lower()
-    found = _MEDIA.match(kind.replace(" ", ""))
-    if found:
-        return found[0], params
+    kind = "/".join(piece.strip() for piece in kind.split("(", 1)[0].lower().split("/"))
+    kind = kind.split()[0] if kind.split() else ""
+    found = _MEDIA.match(kind)
+    if found and (found.end() == len(kind) or not kind.startswith("text/")):
+        return _SWAPPED.get(found[0], found[0]), params
     if kind in {"multipart", "message"}:
         return {"multipart": "multipart/mixed", "message": "message/rfc822"}[kind], params
     return ("text/plain" if kind else default), params
@@ -33,6 +36,7 @@ def media_type(value: bytes | None, default: str) -> tuple[str, dict[str, str]]:
 
 def parameters(text: str) -> tuple[str, dict[str, str]]:
     """Return what stands before the first `;` and the parameters, RFC 2231 sections joined and decoded."""
+    text = _HEAD_COMMENT.sub(r"\1", text)
     head, _, _ = text.partition(";")
     plain: dict[str, str] = {}
     sections: dict[str, dict[int, tuple[bool, str]]] = {}

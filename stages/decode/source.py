@@ -10,7 +10,7 @@ from stages.decode.config import DecodePolicy
 
 OLE_MAGIC = bytes.fromhex("D0CF11E0A1B11AE1")
 _HEADER_LINE = re.compile(rb"^[!-9;-~]{1,100}[ \t]{0,8}:", re.MULTILINE)
-_MBOX_LINE = re.compile(rb">?From [^\r\n]{0,1000}(?:\r\n|\n|\r)")
+_MBOX_LINE = re.compile(rb"(?:>?From [^\r\n]{0,1000}(?:\r\n|\n|\r)){1,3}")
 _PROBE = 65_536  # bytes that are looked at to tell mail from something else
 # What mail programs keep for themselves in front of a message; a block of nothing else is no header.
 _STORE_ONLY = frozenset(

@@ -54,7 +54,7 @@ class Part:
         self.parent = parent
         self.depth: int = parent.depth + 1 if parent is not None else 0
         self.children: list[Part] = []
-        self.mime, self.params = media_type(headers.get("content-type"), default)
+        self.mime, self.params = media_type(_content_type(headers, source, start, end), default)
         self.transfer = encoding_of(headers.ascii("content-transfer-encoding"))
         raw = headers.get("content-disposition")
         kind, values = parameters(header_text(raw)) if raw else ("", {})
@@ -77,7 +77,8 @@ class Part:
         """Return the bytes with the transfer encoding undone."""
         if self._payload is None:
             data = self.source[self.start : self.end]
-            self._payload = undo_transfer(data, self.transfer) if self.transfer else data
+            is_file = not self.mime.startswith(("text/", "multipart/", "message/"))
+            self._payload = undo_transfer(data, self.transfer, is_file=is_file) if self.transfer else data
         return self._payload
 
     def walk(self) -> Iterator[Part]:
@@ -91,6 +92,16 @@ class Part:
     def leaves(self) -> Iterator[Part]:
         """Yield the leaves below this part in document order, inside nested messages too."""
         return (part for part in self.walk() if not part.children)
+
+
+def _content_type(headers: Headers, source: bytes, start: int, end: int) -> bytes | None:
+    """Return the Content-Type; of several the first whose boundary stands in the body, else the first."""
+    values = headers.all("content-type")
+    for value in values[:5] if len(values) > 1 else []:
+        boundary = media_type(value, "")[1].get("boundary", "").encode("utf-8", "surrogateescape")
+        if boundary and source.find(b"--" + boundary, start, end) >= 0:
+            return value
+    return headers.get("content-type")
 
 
 def parse_tree(data: bytes, policy: DecodePolicy) -> tuple[Part, list[Repair]]:
@@ -166,6 +177,7 @@ def _open_multipart(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> 
             if kind:
                 _note(repairs, kind, part.mime)
             part.children = [_child(part, span, policy, default) for span in spans]
+            _keep_preamble(part, boundary, spans[0][0], repairs)
             return
     if part.transfer:
         source = part.payload()
@@ -177,6 +189,18 @@ def _open_multipart(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> 
             return
     _note(repairs, "multipart_without_parts", f"{part.mime} read as text")
     part.mime = "text/plain"
+
+
+def _keep_preamble(part: Part, boundary: bytes, first: int, repairs: list[Repair]) -> None:
+    """Make the preamble a part where two Content-Type fields contend: the first one may mean just it."""
+    types = part.headers.all("content-type")
+    if len(types) < 2:
+        return
+    _note(repairs, "two_content_types", part.mime)
+    stop = part.source.rfind(b"--" + boundary, part.start, first)
+    if part.source[part.start : stop].strip() and media_type(types[0], "")[0].startswith("text/"):
+        headers = Headers([("content-type", types[0])])
+        part.children.insert(0, Part(part.source, part.start, stop, headers, part, "text/plain"))
 
 
 def _boundaries(part: Part) -> Iterator[tuple[bytes, str | None]]:

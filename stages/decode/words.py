@@ -5,8 +5,10 @@ from __future__ import annotations
 import binascii
 import re
 import unicodedata
+from itertools import groupby
+from operator import itemgetter
 
-from stages.decode.charset import decode_bytes
+from stages.decode.charset import codec_of, decode_bytes
 
 WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
 _Q = re.compile(rb"=([0-9A-Fa-f]{2})")
@@ -39,38 +41,60 @@ def one_line(text: str) -> str:
 def decode_words(text: str) -> str:
     """Return `text` with its encoded words decoded.
 
-    Neighbouring words of one charset and encoding are joined before the charset is undone, for many
-    senders cut inside a character. White space between two words is dropped (RFC 2047 §6.2).
+    Neighbouring words of one charset, however it is spelt, are joined before the charset is undone, for
+    many senders cut inside a character. White space between two words is dropped (RFC 2047 §6.2).
     """
     if "=?" not in text:
         return text
     out: list[str] = []
-    run: list[str] = []
-    key = ("", "")
+    run: list[tuple[str, str]] = []  # encoding and payload of neighbouring words
+    charset = ""
     last = 0
     for word in WORD.finditer(text):
         between = text[last : word.start()]
-        charset = word[1].split("*", 1)[0].lower()
-        here = (charset, word[2].lower())
+        here = word[1].split("*", 1)[0].lower()
         if last and not between.strip():
             between = ""
-        if run and (between or here != key):
-            out.append(_decode_run(key, run))
+        if run and (between or (here != charset and codec_of(here) != codec_of(charset))):
+            out.append(_decode_run(charset, run))
             run = []
         out.append(between)
-        run.append(word[3])
-        key = here
+        run.append((word[2].lower(), word[3]))
+        charset = here
         last = word.end()
     if run:
-        out.append(_decode_run(key, run))
+        out.append(_decode_run(charset, run))
     out.append(text[last:])
     return "".join(out)
 
 
-def _decode_run(key: tuple[str, str], payloads: list[str]) -> str:
-    charset, encoding = key
-    data = b"".join(map(_decode_q, payloads)) if encoding == "q" else _decode_b(payloads)
+def _decode_run(charset: str, words: list[tuple[str, str]]) -> str:
+    data = _joined(words, carry=True)
+    if not _reads(data, charset):
+        apart = _joined(words, carry=False)
+        data = apart if apart != data and _reads(apart, charset) else data
     return decode_bytes(data, charset)
+
+
+def _joined(words: list[tuple[str, str]], *, carry: bool) -> bytes:
+    """Return the bytes of neighbouring words. An unpadded base64 word either lost its padding or, with
+    `carry`, was cut inside a quantum that the next word goes on with."""
+    data = b""
+    for encoding, group in groupby(words, key=itemgetter(0)):
+        payloads = [payload for _, payload in group]
+        if encoding == "q":
+            data += b"".join(map(_decode_q, payloads))
+        else:
+            data += _decode_b(payloads) if carry else b"".join(_decode_b([one]) for one in payloads)
+    return data
+
+
+def _reads(data: bytes, charset: str) -> bool:
+    try:
+        data.decode(codec_of(charset) or "utf-8")
+    except (UnicodeError, LookupError):
+        return False
+    return True
 
 
 def _decode_q(payload: str) -> bytes:
