@@ -19,6 +19,7 @@ _PAREN = re.compile(r"\\.|[()]", re.DOTALL)
 _BARE = re.compile(r"[^\s<>,;:\"()\[\]@]{1,200}@[^\s<>,;:\"()@]{1,260}")
 _JUNK = re.compile(r"[\s\x00-\x1f\x7f<>\"]+")
 _MAX_ADDRESSES = 5_000
+_MAX_FIELDS = 20
 
 
 class _Mailbox:
@@ -45,6 +46,8 @@ def parse_addresses(values: list[bytes], hint: str | None = None) -> list[Addres
     """Return the mailboxes of all fields of one name in order; entries without an address are dropped
     unless they stand in brackets."""
     found: list[Address] = []
+    if len(values) > _MAX_FIELDS:  # each field's charset is looked for: a heap of them is read as one
+        values = [*values[:_MAX_FIELDS], b", ".join(values[_MAX_FIELDS:])]
     for value in values:
         found.extend(mailbox for mailbox in split_addresses(header_text(value, hint)) if mailbox.email)
     return found[:_MAX_ADDRESSES]

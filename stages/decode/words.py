@@ -13,6 +13,7 @@ from stages.decode.charset import codec_of, decode_bytes
 WORD = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
 _Q = re.compile(rb"=([0-9A-Fa-f]{2})")
 _NOT_B64 = re.compile(r"[^A-Za-z0-9+/]+")
+_MAX_SNIFFED = 20  # runs of words in one field whose charset may be looked for: a real field has a few
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -47,6 +48,7 @@ def decode_words(text: str) -> str:
     if "=?" not in text:
         return text
     out: list[str] = []
+    runs = 0
     run: list[tuple[str, str]] = []  # encoding and payload of neighbouring words
     charset = ""
     last = 0
@@ -56,20 +58,24 @@ def decode_words(text: str) -> str:
         if last and not between.strip():
             between = ""
         if run and (between or (here != charset and codec_of(here) != codec_of(charset))):
-            out.append(_decode_run(charset, run))
+            out.append(_decode_run(charset, run, sniff=runs < _MAX_SNIFFED))
+            runs += 1
             run = []
         out.append(between)
         run.append((word[2].lower(), word[3]))
         charset = here
         last = word.end()
     if run:
-        out.append(_decode_run(charset, run))
+        out.append(_decode_run(charset, run, sniff=runs < _MAX_SNIFFED))
     out.append(text[last:])
     return "".join(out)
 
 
-def _decode_run(charset: str, words: list[tuple[str, str]]) -> str:
+def _decode_run(charset: str, words: list[tuple[str, str]], *, sniff: bool) -> str:
     data = _joined(words, carry=True)
+    if not sniff:
+        text = data.decode(codec_of(charset) or "utf-8", "replace")
+        return text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
     if not _reads(data, charset):
         apart = _joined(words, carry=False)
         data = apart if apart != data and _reads(apart, charset) else data

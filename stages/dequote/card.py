@@ -19,6 +19,7 @@ _DELIMITER = re.compile(r"(?:--|—|——|――|–|-- ?‐)$")
 _BULLET = re.compile(r"(?:[-*•·‣▪]|\d{1,2}[.)、])\s*\S")
 _SENTENCE_END = (".", "。", "?", "？", "!", "！", ";", "；", "…")
 _ICON = re.compile(r"^[^\w+(（<\[〒㈜\s|]{1,3}\s?")
+_COMMENT = re.compile(r"-- \S")  # of a query language
 _PATCH = re.compile(r"(?:@@ |\+\+\+ |--- \S|diff |Index: )")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]{1,3}|Inc|Ltd|Corp|Co|St|Ave|Rd|Blvd|Ste|Jr|Sr|Str|Nr|Tel)\.$")
 _FULL_NAME = re.compile(
@@ -34,6 +35,8 @@ def find_delimiter(lines: Sequence[Line], end: int) -> int | None:
         if not text:
             continue
         if len(text) <= 3 and _DELIMITER.match(text):
+            if _is_divider(lines, index, end):
+                return None
             return index if bullets * 2 <= below or below <= 2 else None
         if _PATCH.match(text):
             return None  # a patch below the delimiter is what the mail is about
@@ -42,6 +45,18 @@ def find_delimiter(lines: Sequence[Line], end: int) -> int | None:
         if below > REACH:
             return None
     return None
+
+
+def _is_divider(lines: Sequence[Line], at: int, end: int) -> bool:
+    """Tell whether a line of dashes is the sender's own: another one above and whole sentences below, or
+    comments of a query language on both sides."""
+    above = [line.text for line in lines[max(at - REACH, 0) : at] if not line.blank]
+    below = [line.text for line in lines[at + 1 : end] if not line.blank]
+    if not below:
+        return False
+    if _COMMENT.match(below[0]):
+        return any(_COMMENT.match(text) for text in above)
+    return all(text.endswith(_SENTENCE_END) for text in below) and any(map(_DELIMITER.match, above))
 
 
 def find_card(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) -> int | None:

@@ -24,8 +24,13 @@ _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,4}\s?[/.\-]\s?\d{1,2}\s?[/.\-]\s?\d{2,4}(?!\d)"
     r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]|[٠-٩]{4}"
 )
+_FULL_DAY = re.compile(
+    r"(?<!\d)(?:19|20)\d\d(?!\d)|\d{1,4}\s?[/.\-]\s?\d{1,2}\s?[/.\-]\s?\d{2,4}(?!\d)|[٠-٩]{4}"
+)
+_LOG_LINE = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d")
 _STAMP_CHAR = re.compile(r"[@\d]")  # no address, date or time without one
 _DATED_ADDRESS = re.compile(r"\d[^<>\n]{6,160}<[^<>\s@]{1,64}@[^<>\s]{3,120}>\s?[:：]$")
+_SENTENCE_END = (".", "?", "!", ":", "：", "»", "”")  # no name and no date ends so
 _LONGEST_ATTRIBUTION = 420
 _CORE = ("from", "sent", "to", "cc", "subject")
 
@@ -92,7 +97,7 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
     (`led`). Recipient lists may be wrapped over many lines.
     """
     first = label_of(book, lines[at])
-    if first is None:
+    if first is None or (at and _LOG_LINE.match(lines[at - 1].text)):
         return None
     depth = lines[at].depth
     second = next_written(lines, at + 1, 2)
@@ -155,8 +160,10 @@ def _notes_start(lines: Sequence[Line], at: int) -> int | None:
             if dated or index < at - 2:
                 break
             continue
-        if line.depth != lines[at].depth or len(line.text) > 90 or line.text.endswith((".", "?", "!")):
+        if line.depth != lines[at].depth or len(line.text) > 90 or line.text.endswith(_SENTENCE_END):
             break
+        if _LOG_LINE.match(line.text):
+            return None
         stamped = bool(_DAY.search(line.text) and _TIME.search(line.text))
         if dated and (stamped or len(line.text.split()) > 6 or index < at - 5):
             break
@@ -182,7 +189,7 @@ def _continues(label: Label, line: Line) -> bool:
 def _is_block(values: dict[str, str], *, led: bool) -> bool:
     core = [role for role in _CORE if role in values]
     sent = values.get("sent", "")
-    dated = bool(_DAY.search(sent) or _TIME.search(sent)) or _is_dated(values.get("from", ""))
+    dated = bool(_FULL_DAY.search(sent) or _TIME.search(sent)) or _is_dated(values.get("from", ""))
     addressed = any(_ADDRESS.search(values.get(role, "")) for role in ("from", "to", "cc"))
     if "from" in values:
         if len(core) >= 3:
@@ -226,9 +233,22 @@ def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | N
         if not lines[index].blank:
             header = find_header(book, lines, index, led=True)
             break
-    if header is None and not dashed:
+    if header is None and (not dashed or _is_inside_sentence(lines, at)):
         return None
     return Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward)
+
+
+def _is_inside_sentence(lines: Sequence[Line], at: int) -> bool:
+    """Tell whether a sentence goes on over line `at`: words without a stop above, a small letter below."""
+    if at == 0 or at + 1 >= len(lines) or lines[at - 1].blank or lines[at + 1].blank:
+        return False
+    above, below = lines[at - 1], lines[at + 1]
+    return (
+        above.depth == below.depth == lines[at].depth
+        and above.text[-1].isalpha()
+        and below.text[0].islower()
+        and not is_rule_line(above.text)
+    )
 
 
 def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = False) -> Marker | None:
@@ -265,6 +285,8 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
     if found:
         rule, start, said = found
         strong = _has_strong_stamp(said)
+        if not quoted and not _ADDRESS.search(said) and (said[0].islower() or _opens_citation(follow)):
+            return None  # a sentence of the sender's that leads to what somebody wrote
         if strong or (quoted and (not rule.weak or has_stamp(book, said))):
             return Marker(start, at + 1, rule.id, bare=strong or led)
     if line.text[0].isdigit() and _DATED_ADDRESS.match(line.text) and _DAY.search(line.text):
@@ -277,6 +299,10 @@ def find_attribution(book: RuleBook, lines: Sequence[Line], at: int, *, led: boo
         ):
             return Marker(at, at + 1, "any:attribution.colon", bare=False)
     return None
+
+
+def _opens_citation(line: Line | None) -> bool:
+    return line is not None and line.text.startswith(("“", '"', "„", "«", "»", "「", "『", "‘"))
 
 
 def _find_bare_stamp(lines: Sequence[Line], at: int) -> Marker | None:

@@ -23,10 +23,12 @@ from stages.dequote.tail import find_tail
 
 _BLANKS = re.compile(r"\n{3,}")
 _COMMAND = re.compile(
-    r"(?:[$%#] \S|(?:import|from|def|print|const|let|var|select|npm|git|pip|sudo) \S|\w{1,40}(?: = |\())"
+    r"(?:[$%#] \S|(?:cd|cat|ls|rm|cp|mv) [-/~.]|(?:curl|wget) (?:-|http)|ssh \S{1,40}@"
+    r"|(?:import|from|def|print|const|let|var|select|npm|git|pip|sudo) \S|\w{1,40}(?: = |\())"
 )
 _SHELL = re.compile(r"\S{0,40}[$#%] \S")
 _TAG = re.compile(r"[【\[〔]([^】\]〕\n]{1,24})[】\]〕]")
+_OPENING = ("attribution", "forward_header")
 _STRATEGY = (
     ("attribution", "marker"), ("quote", "quote"), ("forward_header", "forward"), ("forward_body", "forward"),
     ("signoff", "signoff"), ("signature", "signature"), ("device_line", "device"),
@@ -324,6 +326,7 @@ class Scan:
         if not self._runs:
             return
         written = [index for index, line in enumerate(self.lines) if not line.blank]
+        opened = next((i for i, mark in enumerate(self.marks) if mark.kind in _OPENING), len(self.lines))
         if not written:
             return
         for start, end in self._runs:
@@ -340,7 +343,9 @@ class Scan:
             middle = end <= written[-1]
             whole = start == written[0] and end > written[-1]
             drawn = not self._introduced and not any(line.marked for line in self.lines[start:end])
-            cited = not deep and ((led and not self._introduced) or (alone and (middle or whole)))
+            cited = not deep and (
+                (led and (not self._introduced or end < opened)) or (alone and (middle or whole))
+            )
             if session or drawn or cited or (code and not self._introduced):
                 for index in range(start, end):
                     self.marks[index] = OWN
@@ -355,13 +360,13 @@ class Scan:
         return False
 
     def _is_code(self, start: int, end: int) -> bool:
-        """Tell whether a run opens with a command after its marks and keeps one depth (`> `, `>>> `)."""
+        """Tell whether a run opens with a command after its marks and never leaves their depth (`> `, `>>> `)."""
         depths = {line.depth for line in self.lines[start:end] if not line.blank}
         first = next((line for line in self.lines[start:end] if not line.blank), None)
         return (
             first is not None
             and first.marked
-            and depths <= {first.depth}
+            and min(depths) >= first.depth
             and bool(_COMMAND.match(first.text))
         )
 

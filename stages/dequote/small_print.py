@@ -15,6 +15,9 @@ from stages.dequote.packs import Rule, RuleBook
 
 _REACH = 40  # lines with words that footers and disclaimers may have together
 _WRAPPED = 40  # a line that an opener may be wrapped from has at least so many characters
+_CITED = re.compile(
+    r"“[^”]{1,400}”|„[^“”]{1,400}[“”]|«[^»]{1,400}»|「[^」]{1,400}」|『[^』]{1,400}』|\"[^\"]{1,400}\""
+)
 _ATTACHED = re.compile(
     r"(?:<<.{1,90}>>|\[cid:.{1,90}\]|\((?:see attached|附件).{1,90}\)"
     r"|(?:[-*•]\s{0,3}|附件[:：]\s?)\S.{0,80}\.[A-Za-z]{3,4}|\S{1,80}\.(?:pdf|docx?|xlsx?|pptx?|zip|gif|png|jpe?g|csv|ics))"
@@ -159,9 +162,17 @@ def small_print_start(
                 index -= 1
             return index, "list_footer", rule
         rule = book.line_rule("disclaimer", wide)
-        if rule:
+        if rule and not _is_cited(rule, lines, index, wide):
             return index, "disclaimer", rule
     return None
+
+
+def _is_cited(rule: Rule, lines: Sequence[Line], at: int, text: str) -> bool:
+    """Tell whether the words of a disclaimer stand in quotation marks that the sender talks about."""
+    outside = _CITED.sub("", text).strip(" .,;。，；")
+    if len(outside) == len(text.strip(" .,;。，；")) or rule.matches(outside):
+        return False
+    return bool(outside) or (at > 0 and lines[at - 1].text.endswith((":", "：")))
 
 
 def _opens(above: str) -> bool:
