@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format convergence convergence-short docs lock clean distclean
+.PHONY: help setup demo test check format convergence convergence-short bench bench-peers docs lock clean distclean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is handed on (make test ARGS='-k charset')."
 
 setup: $(VENV)/.installed ## install the locked packages and atlas-extract itself into .venv
@@ -61,6 +61,12 @@ convergence: setup ## the long convergence run: orders, splits, kills, two proce
 
 convergence-short: setup ## the same in about five minutes, as CI runs it
 	@$(BIN)/python -m eval.convergence --short $(ARGS)
+
+bench: setup ## the benchmark: 10,000 made-up mails, the product beside its peers (ARGS='--mails 1000')
+	@$(BIN)/python -m eval.bench $(ARGS)
+
+bench-peers: setup ## install the peers of the benchmark, each in an environment of its own under state/bench
+	@$(BIN)/python -m eval.bench --install-peers
 
 # Pins stay as they are unless asked: make lock ARGS=--upgrade
 lock: $(BIN)/python ## write requirements.lock anew from pyproject.toml
