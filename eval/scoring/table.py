@@ -14,6 +14,7 @@ from eval.scoring.records import EvalReport, Floor, Group, Miss, Score, SetRepor
 from eval.scoring.text import clipped
 
 WIDTH = 110
+_SHOWN_GROUPS = 15
 _SIGNIFICANT = "*"
 _ABOUT = {"threads_lost": ", 30 % of the replies without headers", "zones": ", line by line"}
 
@@ -91,10 +92,11 @@ def number(score: Score, value: float | None) -> str:
 def _group_table(rows: Sequence[Group]) -> Table:
     labels = list(dict.fromkeys(score.label for group in rows for score in group.scores))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(f"by {rows[0].by}")
+    more = f", {_SHOWN_GROUPS} of {len(rows)}" if len(rows) > _SHOWN_GROUPS else ""
+    table.add_column(f"by {rows[0].by}{more}")
     for name in ("units", *labels):
         table.add_column(name, justify="right")
-    for group in rows:
+    for group in rows[:_SHOWN_GROUPS]:
         by_label = {score.label: number(score, score.value) for score in group.scores}
         table.add_row(
             clipped(group.name, 32), str(group.units), *(by_label.get(label, "") for label in labels)
