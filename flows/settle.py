@@ -47,6 +47,7 @@ class _Snapshot:
     revisions: dict[int, int]
     nodes: dict[int, list[Node]] = field(default_factory=dict)
     edges: list[SoftEdge] = field(default_factory=list)
+    twins: dict[str, tuple[str, str]] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
     locations: dict[str, list[Location]] = field(default_factory=dict)
 
@@ -87,6 +88,7 @@ def _read(deriver: Deriver, threads: Sequence[int]) -> _Snapshot:
             snapshot.nodes.setdefault(homes[node.raw], []).append(node)
         raws = [node.raw for node in nodes]
         snapshot.edges = index.soft_edges(raws)
+        snapshot.twins = index.twins(sorted({node.msg_id for node in nodes}))
         snapshot.generations = generations(connection, raws)
         snapshot.locations = quarantine.locations_of(connection, raws)
     return snapshot
@@ -99,7 +101,8 @@ def _settle_one(deriver: Deriver, nodes: Sequence[Node], snapshot: _Snapshot) ->
         if known is not None:
             dates[node.raw] = utc_key(known) or ""
     own = {node.raw for node in nodes}
-    conversation = settle(nodes, [edge for edge in snapshot.edges if edge.child in own], dates)
+    edges = [edge for edge in snapshot.edges if edge.child in own]
+    conversation = settle(nodes, edges, dates, snapshot.twins)
     raws = [record.best.raw for record in conversation.records]
     decoded, dequoted = deriver.decoded(raws), deriver.dequoted(raws)
     found, intents = deriver.entities(raws), deriver.intents(raws)

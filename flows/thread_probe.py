@@ -20,8 +20,8 @@ from stages.dequote import dequote, input_of
 from stages.dequote.config import DequotePolicy
 from stages.thread import make_node, place, settle
 from stages.thread.config import ThreadPolicy, policy_of
+from stages.thread.index import ThreadIndex
 from stages.thread.memory import MemoryThreadIndex
-from stages.thread.place import ThreadIndex
 
 if TYPE_CHECKING:
     from models.config import Settings
@@ -87,7 +87,9 @@ def _answers(nodes: Sequence[Node], index: ThreadIndex) -> dict[str, Row]:
     answers: dict[str, Row] = {}
     for surrogate in sorted(set(index.threads(node.raw for node in nodes).values())):
         members = index.of_threads([surrogate])
-        conversation = settle(members, index.soft_edges(node.raw for node in members))
+        edges = index.soft_edges(node.raw for node in members)
+        twins = index.twins(sorted({node.msg_id for node in members}))
+        conversation = settle(members, edges, twins=twins)
         first = {record.key: record.best.raw for record in conversation.records}
         for record, link in zip(conversation.records, conversation.links, strict=True):
             answer: Row = {
@@ -127,5 +129,5 @@ def node_of(row: Row, policy: ThreadPolicy) -> Node:
     )
     node = make_node(message, dequote(input_of(message), DequotePolicy()), policy)
     if row.get("provider_thread_id"):
-        node.group_key = f"provider:{row['provider_thread_id']}"
+        node.group_keys = sorted([*node.group_keys, f"provider:{row['provider_thread_id']}"])
     return node

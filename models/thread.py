@@ -25,8 +25,11 @@ class Node(Record):
 
     `date` is a sortable UTC time (None: no evidence); `identity` is equal for copies of one message that
     differ only in transport; `refs` is what it points to, oldest first, the direct parent last; `parent_ref`
-    the one that In-Reply-To names; `group_key` what a client or server shares within one conversation.
-    `tokens` is a small sorted sample of the clean text's words for tie-breaks.
+    the one that In-Reply-To names; `group_keys` what a client, server or calendar shares within one
+    conversation; `twin_key` what copies of one message share, however many others carry their id. `nameless` is
+    a message without a Message-ID. `list_key` names the list that the message went through; `forward` says that
+    it passes another one on. `tokens` is a small sorted sample of the clean text's words for tie-breaks, `said`
+    and `quoted` are digests of lines and sentences that the sender wrote and quoted.
     """
 
     raw: str
@@ -37,22 +40,61 @@ class Node(Record):
     received: str | None = None
     received_count: int = 0
     own_ids: list[str] = []
+    nameless: bool = False
+    twin_key: str = ""
     refs: list[str] = []
     parent_ref: str | None = None
-    group_key: str | None = None
+    group_keys: list[str] = []
     subject: str = ""
     subject_key: str = ""
     people: list[str] = []
     sender: str = ""
+    list_key: str | None = None
     reply_sign: bool = False
+    forward: bool = False
     joins_by_subject: bool = True
     tokens: list[str] = []
+    said: list[int] = []
+    quoted: list[int] = []
 
 
 def hard_keys(node: Node) -> list[str]:
-    """Return what joins a message to others for certain: its own ids, the ids it names, its group."""
-    group = [node.group_key] if node.group_key else []
-    return list(dict.fromkeys([*node.own_ids, *node.refs, *group]))
+    """Return what joins a message to others for certain: its own ids, the ids it names, its groups.
+
+    An id that unlike messages carry joins nothing (`ThreadIndex.reused`); what it joined, `twin_key` does.
+    """
+    twin = [node.twin_key] if node.twin_key else []
+    return list(dict.fromkeys([*node.own_ids, *node.refs, *node.group_keys, *twin]))
+
+
+def bucket_key(node: Node) -> str:
+    """Return the key of the mail among which a guess by subject looks; "" where the message takes no part."""
+    if not node.joins_by_subject or node.date is None:
+        return ""
+    return node.subject_key or "(none)"
+
+
+def is_seeking(node: Node) -> bool:
+    """Return whether `node` is a reply that a guess may place, if none of the messages that it names is here."""
+    return node.reply_sign and not node.group_keys and bucket_key(node) != ""
+
+
+_SAID = 12  # digests of one message that other subjects are searched by
+
+
+def said_index(node: Node) -> list[int]:
+    """Return the digests under which a quote finds `node` from any subject: the smallest ones."""
+    return node.said[:_SAID] if node.date is not None else []
+
+
+def node_number(raw: str) -> int:
+    """Return the short number (56 bits) of a node: it breaks ties where lines are looked up."""
+    return int(raw[-14:], 16)
+
+
+def quoted_index(node: Node) -> list[int]:
+    """Return the digests that a late author of theirs finds `node` by: none where ids say what it answers."""
+    return node.quoted if node.reply_sign and not node.refs and bucket_key(node) else []
 
 
 class SoftEdge(Record):

@@ -6,6 +6,7 @@ from typing import Any
 
 from blake3 import blake3
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -137,9 +138,9 @@ node = Table(
     metadata,
     Column("raw", String, primary_key=True),
     Column("msg_id", Key, nullable=False),
-    Column("subject_key", Key, nullable=False),  # empty where the mail never joins by subject
+    Column("subject_key", Key, nullable=False),  # of its bucket; empty where the mail never joins by subject
     Column("date", String),
-    Column("waiting", Boolean, nullable=False),  # a reply without headers: may hang on a soft edge
+    Column("waiting", Boolean, nullable=False),  # a reply that may seek a parent by a guess
     Column("thread", Integer),
     Column("record", Key),  # key of the record that this copy belongs to, set by settle
     Column("body", LargeBinary, nullable=False),  # the packed Node
@@ -161,6 +162,27 @@ node_id = Table(  # every hard key: the ids that a node owns or names, its group
     Column("id", Key, primary_key=True),
     Column("raw", String, primary_key=True),
     Index("node_id_raw", "raw"),
+)
+
+node_twin = Table(  # what tells messages under one id apart, and the short number of each node
+    "node_twin",
+    metadata,
+    Column("raw", String, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("msg_id", Key, nullable=False),
+    Column("twin", String, nullable=False),
+    Index("node_twin_number", "number"),
+    Index("node_twin_msg_id", "msg_id", "twin"),
+)
+
+line = Table(  # digests of what messages say (quoted: of what replies without ids quote), in order of date
+    "line",
+    metadata,
+    Column("piece", BigInteger, primary_key=True, autoincrement=False),
+    Column("quoted", Boolean, primary_key=True),
+    Column("date", BigInteger, primary_key=True),  # digits of the sortable UTC time
+    Column("number", BigInteger, primary_key=True),  # of the node
+    sqlite_with_rowid=False,
 )
 
 soft_edge = Table(

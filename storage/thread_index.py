@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Boolean, Column, Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
 
 from models.base import pack
-from models.thread import Node, SoftEdge, hard_keys
+from models.thread import (
+    Node,
+    SoftEdge,
+    bucket_key,
+    hard_keys,
+    is_seeking,
+    node_number,
+    quoted_index,
+    said_index,
+)
 from storage.ledger import chunks, upsert
-from storage.schema import node, node_id, record, redirect, soft_edge, stored_key, thread
+from storage.schema import line, node, node_id, node_twin, record, redirect, soft_edge, stored_key, thread
 
 _decoder = msgspec.msgpack.Decoder(Node)
 _settled = (
@@ -37,8 +66,69 @@ _after = (
 )
 
 
-def _place_of(place: Node, waiting: bool) -> dict[str, object]:
-    return {"date": place.date, "waiting": waiting, "raw": place.raw}
+# a list of values as a table, so that one statement asks for each by its index
+_asked: dict[str, Any] = {
+    "sqlite": func.json_each(bindparam("asked")),
+    "postgresql": func.jsonb_array_elements_text(cast(bindparam("asked"), JSONB)),
+}
+
+
+def _of_each(
+    dialect: str, kind: TypeEngine[Any], *answers: Callable[[ColumnElement[Any]], Any]
+) -> Select[Any]:
+    """Return a query that gives for each value of the JSON list `asked` itself and what `answers` say of it."""
+    value = cast(_asked[dialect].table_valued("value").c.value, kind)
+    return select(value, *(answer(value).scalar_subquery() for answer in answers))
+
+
+_twins = {
+    dialect: _of_each(
+        dialect,
+        Text(),
+        lambda one: select(func.min(node_twin.c.twin)).where(node_twin.c.msg_id == type_coerce(one, Text)),
+        lambda one: select(func.max(node_twin.c.twin)).where(node_twin.c.msg_id == type_coerce(one, Text)),
+    )
+    for dialect in _asked
+}
+_last_quoting = {
+    dialect: _of_each(
+        dialect,
+        BigInteger(),
+        lambda one: select(func.max(line.c.date)).where(line.c.piece == one, line.c.quoted),
+    )
+    for dialect in _asked
+}
+_authors = (
+    select(node_twin.c.raw)
+    .join(line, line.c.number == node_twin.c.number)
+    .where(line.c.piece == bindparam("asked"), ~line.c.quoted, line.c.date < bindparam("edge"))
+    .order_by(line.c.date, line.c.number)
+    .limit(bindparam("most"))
+)
+_forget_lines = delete(line).where(
+    line.c.piece == bindparam("digest"),
+    line.c.quoted == bindparam("which", type_=Boolean),
+    line.c.date == bindparam("at"),
+    line.c.number == bindparam("of"),
+)
+_NEVER = 10**14  # after every date
+
+
+def _place_of(place: Node) -> dict[str, object]:
+    return {"date": place.date, "waiting": is_seeking(place), "raw": place.raw}
+
+
+def _digits(date: str) -> int:
+    """Return a sortable UTC time as a number that sorts alike; a mark after all dates stays there."""
+    return int("".join(filter(str.isdigit, date))) if date[:1].isdigit() else _NEVER
+
+
+def _lines(place: Node) -> list[dict[str, Any]]:
+    at, of = _digits(place.date or "~"), node_number(place.raw)
+    sides = ((False, said_index(place)), (True, quoted_index(place)))
+    return [
+        {"piece": piece, "quoted": side, "date": at, "number": of} for side, found in sides for piece in found
+    ]
 
 
 class LedgerThreadIndex:
@@ -48,35 +138,56 @@ class LedgerThreadIndex:
         self.connection = connection
         self.run_id = run_id
 
-    def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
+    def put(self, nodes: Sequence[Node]) -> None:
         """Insert or replace nodes with their keys; the thread of a known node is kept."""
-        raws = [n.raw for n in nodes]
-        for part in chunks(raws):
-            self.connection.execute(delete(node_id).where(node_id.c.raw.in_(part)))
+        self._forget([n.raw for n in nodes])
         rows = [
             {
                 "raw": n.raw,
                 "msg_id": n.msg_id,
-                "subject_key": n.subject_key if n.joins_by_subject else "",
+                "subject_key": bucket_key(n),
                 "date": n.date,
-                "waiting": wait,
+                "waiting": is_seeking(n),
                 "thread": None,
                 "record": None,
                 "body": pack(n),
             }
-            for n, wait in zip(nodes, waiting, strict=True)
+            for n in nodes
         ]
         upsert(self.connection, node, rows, keep=("thread", "record"))
         keys = [{"id": key, "raw": n.raw} for n in nodes for key in hard_keys(n)]
-        if keys:
-            self.connection.execute(insert(node_id), keys)
+        twins = [
+            {"raw": n.raw, "number": node_number(n.raw), "msg_id": n.msg_id, "twin": n.twin_key}
+            for n in nodes
+        ]
+        for table, found in (
+            (node_id, keys),
+            (node_twin, twins),
+            (line, [row for n in nodes for row in _lines(n)]),
+        ):
+            if found:
+                self.connection.execute(insert(table), found)
 
     def drop(self, raws: Iterable[str]) -> None:
-        """Remove nodes, their ids and the guesses that they made."""
-        for part in chunks(raws):
+        """Remove nodes, their ids and lines, and the guesses that they made."""
+        dropped = sorted(raws)
+        self._forget(dropped)
+        for part in chunks(dropped):
             self.connection.execute(delete(node).where(node.c.raw.in_(part)))
-            self.connection.execute(delete(node_id).where(node_id.c.raw.in_(part)))
             self.connection.execute(delete(soft_edge).where(soft_edge.c.child.in_(part)))
+
+    def _forget(self, raws: Sequence[str]) -> None:
+        """Remove what nodes are found by."""
+        lines = [
+            {"digest": row["piece"], "which": row["quoted"], "at": row["date"], "of": row["number"]}
+            for known in self.nodes(raws)
+            for row in _lines(known)
+        ]
+        if lines:
+            self.connection.execute(_forget_lines, lines)
+        for part in chunks(raws):
+            self.connection.execute(delete(node_id).where(node_id.c.raw.in_(part)))
+            self.connection.execute(delete(node_twin).where(node_twin.c.raw.in_(part)))
 
     def nodes(self, raws: Iterable[str]) -> list[Node]:
         """Return those of `raws` that are in the index, sorted by hash."""
@@ -104,16 +215,35 @@ class LedgerThreadIndex:
         threads = self.threads(sorted(set(found.values())))
         return {key: threads[raw] for key, raw in found.items() if raw in threads}
 
-    def before(self, place: Node, waiting: bool, since: str, limit: int) -> list[Node]:
-        """Return the bucket of `place` before it (date, waiting, hash), newest first: at most `limit` nodes that
+    def holders(self, keys: Iterable[str]) -> list[str]:
+        """Return the nodes that own or name one of `keys`, sorted."""
+        found: set[str] = set()
+        for part in chunks(keys):
+            found.update(self.connection.scalars(select(node_id.c.raw).where(node_id.c.id.in_(part))))
+        return sorted(found)
+
+    def twins(self, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return the first and the last twin key under each of `ids` that a stored node owns."""
+        asked = {stored_key(own): own for own in ids}
+        rows = self._ask(_twins, list(asked))
+        return {asked[own]: (first, last) for own, first, last in rows if first is not None}
+
+    def _ask(self, queries: Mapping[str, Select[Any]], values: Sequence[object]) -> Sequence[Any]:
+        if not values:
+            return []
+        query = queries[self.connection.dialect.name]
+        return self.connection.execute(query, {"asked": json.dumps(values)}).all()
+
+    def before(self, place: Node, since: str, limit: int) -> list[Node]:
+        """Return the bucket of `place` before it (date, seeking, hash), newest first: at most `limit` nodes that
         are not older than `since`."""
-        bound = {"key": place.subject_key, "edge": since, "most": limit}
-        rows = self.connection.execute(_before, {**bound, **_place_of(place, waiting)})
+        bound = {"key": bucket_key(place), "edge": since, "most": limit}
+        rows = self.connection.execute(_before, {**bound, **_place_of(place)})
         return [_decoder.decode(body) for (body,) in rows]
 
-    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
-        """Return the date of the latest reply without headers in each of these buckets that has one."""
-        asked = {stored_key(key): key for key in subject_keys}
+    def last_seeking(self, bucket_keys: Iterable[str]) -> dict[str, str]:
+        """Return the date of the latest reply that may seek a parent, in each of these buckets that has one."""
+        asked = {stored_key(key): key for key in bucket_keys}
         found: dict[str, str] = {}
         table = node.c
         for part in chunks(asked):
@@ -124,12 +254,32 @@ class LedgerThreadIndex:
             found.update((asked[key], date) for key, date in rows)
         return found
 
-    def waiting_after(self, place: Node, waiting: bool, until: str, limit: int) -> list[Node]:
-        """Return the replies without headers among the `limit` nodes that follow `place` in its bucket, up to
-        the date `until`."""
-        bound = {"key": place.subject_key, "edge": until, "most": limit}
-        rows = self.connection.execute(_after, {**bound, **_place_of(place, waiting)})
+    def seeking_after(self, place: Node, until: str, limit: int) -> list[Node]:
+        """Return the replies that may seek a parent among the `limit` nodes that follow `place` in its bucket, up
+        to the date `until`."""
+        bound = {"key": bucket_key(place), "edge": until, "most": limit}
+        rows = self.connection.execute(_after, {**bound, **_place_of(place)})
         return self.nodes(raw for raw, waits in rows if waits)
+
+    def last_quoting(self, pieces: Iterable[int]) -> dict[int, str]:
+        """Return the date of the latest reply that quotes each of `pieces` which one quotes."""
+        rows = self._ask(_last_quoting, list(pieces))
+        return {piece: _date_of(last) for piece, last in rows if last is not None}
+
+    def quoting(self, piece: int, since: str, until: str | None) -> list[str]:
+        """Return the replies that quote `piece`, from the date `since` up to `until`."""
+        query = (
+            select(node_twin.c.raw)
+            .join(line, line.c.number == node_twin.c.number)
+            .where(line.c.piece == piece, line.c.quoted, line.c.date >= _digits(since))
+            .where(line.c.date <= _digits(until or "~"))
+        )
+        return list(self.connection.scalars(query))
+
+    def authors(self, piece: int, before: str, limit: int) -> list[str]:
+        """Return the first `limit` messages, all older than the date `before`, that wrote `piece`."""
+        bound = {"asked": piece, "edge": _digits(before), "most": limit}
+        return list(self.connection.scalars(_authors, bound))
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""
@@ -185,6 +335,11 @@ class LedgerThreadIndex:
             self.connection.execute(
                 update(thread).where(thread.c.id.in_(part)).values(revision=thread.c.revision + 1)
             )
+
+
+def _date_of(digits: int) -> str:
+    text = f"{digits:014}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]}T{text[8:10]}:{text[10:12]}:{text[12:]}Z"
 
 
 def unsettled(connection: Connection) -> list[tuple[int, int]]:

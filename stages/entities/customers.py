@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
-from models.addresses import domain_of, is_under
+from models.addresses import built_in_free_mail, domain_of, is_under
 from models.message import Address, Candidate, CustomerMatch
 from stages.entities.config import EntitiesPolicy
 from stages.entities.message import EntitiesInput
@@ -20,13 +18,6 @@ class CustomerFinding(NamedTuple):
     matches: list[CustomerMatch]
     receipt: str
     candidates: list[Candidate]
-
-
-@cache
-def built_in_free_mail() -> frozenset[str]:
-    """Return the built-in list of free mail domains."""
-    text = files(__package__).joinpath("packs/free_mail.txt").read_text(encoding="utf-8")
-    return frozenset(line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
 
 
 def is_free_mail(domain: str, policy: EntitiesPolicy) -> bool:

@@ -10,6 +10,6 @@ from stages.thread.node import make_node
 from stages.thread.place import place, withdraw
 from stages.thread.settle import Conversation, ThreadRecord, settle
 
-VERSION = "1"
+VERSION = "2"
 
 __all__ = ["VERSION", "Conversation", "ThreadRecord", "make_node", "place", "settle", "withdraw"]

@@ -5,38 +5,54 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 
-from models.thread import Node, SoftEdge, hard_keys
-from stages.thread.soft import has_bucket
+from models.thread import (
+    Node,
+    SoftEdge,
+    bucket_key,
+    hard_keys,
+    is_seeking,
+    node_number,
+    quoted_index,
+    said_index,
+)
 
-Place = tuple[str, bool, str]  # in a bucket: date, waiting, hash
+Place = tuple[str, bool, str]  # in a bucket: date, seeking, hash
+Line = tuple[str, int, str]  # of a piece: date, number, hash
 
 
 class MemoryThreadIndex:
-    """The stage's view of a store (`stages.thread.place.ThreadIndex`), held in dictionaries.
+    """The stage's view of a store (`stages.thread.index.ThreadIndex`), held in dictionaries.
 
     It answers as the ledger does, look-ups cost what they find. Nothing is kept when it goes.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        self._waiting: dict[str, bool] = {}
         self._keys: dict[str, set[str]] = {}  # hard key → nodes that own or name it
-        self._buckets: dict[str, list[Place]] = {}  # subject key → its mail, in order
+        self._twins: dict[str, list[str]] = {}  # id → twin keys of its owners, in order
+        self._buckets: dict[str, list[Place]] = {}  # bucket key → its mail, in order
+        self._said: dict[int, list[Line]] = {}  # piece → its authors, in order
+        self._quoted: dict[int, list[Line]] = {}  # piece → replies that quote it
         self._edges: dict[str, SoftEdge] = {}  # by child
         self._children: dict[str, set[str]] = {}  # parent → children of guesses
         self._homes: dict[str, int] = {}
         self._members: dict[int, set[str]] = {}
         self._last = 0
 
-    def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
+    def put(self, nodes: Sequence[Node]) -> None:
         """Insert or replace nodes with their keys; the thread of a known node is kept."""
-        for node, wait in zip(nodes, waiting, strict=True):
+        for node in nodes:
             self._forget(node.raw)
-            self._nodes[node.raw], self._waiting[node.raw] = node, wait
+            self._nodes[node.raw] = node
             for key in hard_keys(node):
                 self._keys.setdefault(key, set()).add(node.raw)
-            if has_bucket(node):
-                insort(self._buckets.setdefault(node.subject_key, []), self._place(node, wait))
+            for own in node.own_ids:
+                insort(self._twins.setdefault(own, []), node.twin_key)
+            if bucket := bucket_key(node):
+                insort(self._buckets.setdefault(bucket, []), _place(node))
+            for table, pieces in ((self._said, said_index(node)), (self._quoted, quoted_index(node))):
+                for piece in pieces:
+                    insort(table.setdefault(piece, []), _line(node))
 
     def drop(self, raws: Iterable[str]) -> None:
         """Remove nodes, their ids and the guesses that they made."""
@@ -52,12 +68,13 @@ class MemoryThreadIndex:
             return
         for key in hard_keys(node):
             self._keys[key].discard(raw)
-        if has_bucket(node):
-            self._buckets[node.subject_key].remove(self._place(node, self._waiting[raw]))
-
-    @staticmethod
-    def _place(node: Node, waiting: bool) -> Place:
-        return (node.date or "", waiting, node.raw)
+        for own in node.own_ids:
+            self._twins[own].remove(node.twin_key)
+        if bucket := bucket_key(node):
+            self._buckets[bucket].remove(_place(node))
+        for table, pieces in ((self._said, said_index(node)), (self._quoted, quoted_index(node))):
+            for piece in pieces:
+                table[piece].remove(_line(node))
 
     def nodes(self, raws: Iterable[str]) -> list[Node]:
         """Return those of `raws` that are in the index, sorted by hash."""
@@ -77,31 +94,54 @@ class MemoryThreadIndex:
                     found[key] = home
         return found
 
-    def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]:
+    def holders(self, keys: Iterable[str]) -> list[str]:
+        """Return the nodes that own or name one of `keys`, sorted."""
+        return sorted({raw for key in keys for raw in self._keys.get(key, ())})
+
+    def twins(self, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return the first and the last twin key under each of `ids` that a stored node owns."""
+        return {own: (found[0], found[-1]) for own in ids if (found := self._twins.get(own))}
+
+    def before(self, node: Node, since: str, limit: int) -> list[Node]:
         """Return the bucket of `node` before it, newest first: at most `limit` not older than `since`."""
-        bucket = self._buckets.get(node.subject_key, [])
-        end = bisect_left(bucket, self._place(node, waiting))
+        bucket = self._buckets.get(bucket_key(node), [])
+        end = bisect_left(bucket, _place(node))
         start = max(end - limit, bisect_left(bucket, (since,)))
         return [self._nodes[raw] for _, _, raw in reversed(bucket[start:end])]
 
-    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
-        """Return the date of the latest reply without headers in each of these buckets that has one."""
+    def last_seeking(self, bucket_keys: Iterable[str]) -> dict[str, str]:
+        """Return the date of the latest reply that may seek a parent, in each of these buckets that has one."""
         found = {}
-        for key in subject_keys:
+        for key in bucket_keys:
             for date, waits, _ in reversed(self._buckets.get(key, [])):
                 if waits:
                     found[key] = date
                     break
         return found
 
-    def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]:
-        """Return the replies without headers among the `limit` nodes that follow `node` in its bucket, up to
-        the date `until`."""
-        bucket = self._buckets.get(node.subject_key, [])
-        start = bisect_right(bucket, self._place(node, waiting))
+    def seeking_after(self, node: Node, until: str, limit: int) -> list[Node]:
+        """Return the replies that may seek a parent among the `limit` nodes that follow `node` in its bucket, up
+        to the date `until`."""
+        bucket = self._buckets.get(bucket_key(node), [])
+        start = bisect_right(bucket, _place(node))
         return self.nodes(
             raw for date, waits, raw in bucket[start : start + limit] if waits and date <= until
         )
+
+    def last_quoting(self, pieces: Iterable[int]) -> dict[int, str]:
+        """Return the date of the latest reply that quotes each of `pieces` which one quotes."""
+        return {piece: found[-1][0] for piece in pieces if (found := self._quoted.get(piece))}
+
+    def quoting(self, piece: int, since: str, until: str | None) -> list[str]:
+        """Return the replies that quote `piece`, from the date `since` up to `until`."""
+        found = self._quoted.get(piece, [])
+        start = bisect_left(found, (since,))
+        return [raw for date, _, raw in found[start:] if until is None or date <= until]
+
+    def authors(self, piece: int, before: str, limit: int) -> list[str]:
+        """Return the first `limit` messages, all older than the date `before`, that wrote `piece`."""
+        found = self._said.get(piece, [])
+        return [raw for _, _, raw in found[: min(limit, bisect_left(found, (before,)))]]
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""
@@ -153,3 +193,11 @@ class MemoryThreadIndex:
 
     def touch(self, surrogates: Iterable[int]) -> None:
         """Do nothing: what is held in memory has no files to renew."""
+
+
+def _place(node: Node) -> Place:
+    return (node.date or "", is_seeking(node), node.raw)
+
+
+def _line(node: Node) -> Line:
+    return (node.date or "", node_number(node.raw), node.raw)

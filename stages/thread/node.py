@@ -9,56 +9,99 @@ import unicodedata
 from itertools import pairwise
 
 from models.base import content_hash, digest, pack, shift_key, utc_key
-from models.message import Decoded, Dequoted
+from models.message import Address, Decoded, Dequoted
+from models.subjects import Subject, read_subject, subject_key
 from models.thread import Node
 from stages.thread.config import ThreadPolicy
-from stages.thread.subject import strip_prefixes, subject_key
+from stages.thread.lines import said_and_quoted
 
 _WORD = re.compile(r"[^\W\d_]{2,20}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TRANSPORT = frozenset({"list_footer", "banner", "disclaimer"})
 _QUOTES = frozenset({"attribution", "quote", "forward_header", "forward_body"})
 _DRAWN = dict.fromkeys(map(ord, "-_=*~"))  # lines that a list draws above its footer, delimiters
-_MAX_REFS = 200
+_MAX_CHAIN = 40  # ids that one chain of answers plausibly names
 _MAX_TOKENS = 64
+_MAX_GROUPS = 4
 _OLDEST = "1980"
+_PART = re.compile(r"\d{1,4}/\d{1,4}[\]】]")
+_SENDING = re.compile(r"(\d{14}\.\d{1,9})-\d{1,5}-(\S{3,100})$")  # git send-email: time.process-part-address
 
 
 def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Node:
     """Return the index row of a message: a pure function of the message alone."""
-    subject, prefixed = strip_prefixes(message.subject)
+    subject = read_subject(message.subject)
+    key = subject_key(message.subject)
     author = message.original_from or message.from_
     parties = [author, message.from_, message.sender, *message.to, *message.cc, *message.reply_to]
     people = {party.email for party in parties if party and party.email}
     addresses = {email.casefold() for email in people}
-    named = dict.fromkeys(ref for ref in message.references if _is_foreign_id(ref, message, addresses))
-    refs = list(named)[-_MAX_REFS:]
-    parent = message.in_reply_to
-    if parent is not None and not _is_foreign_id(parent, message, addresses):
-        parent = None
-    if parent is not None and parent not in refs:
-        refs.append(parent)
-    quoted = any(segment.kind in _QUOTES for segment in dequoted.segments)
+    refs, parent = _named(message, addresses)
+    answered = any(segment.kind in _QUOTES for segment in dequoted.segments)
+    said, quoted = said_and_quoted(dequoted)
+    identity = identity_of(message, dequoted)
     return Node(
         raw=message.raw,
         msg_id=message.msg_id,
-        identity=identity_of(message, dequoted),
+        identity=identity,
         content_hash=content_hash_of(message),
         date=effective_date(message.sent_at, message.received_at),
         received=message.received_at,
         received_count=message.received_count,
         own_ids=[message.msg_id],
+        nameless=message.message_id is None,
+        twin_key=_twin_key(message, author, identity),
         refs=refs,
         parent_ref=parent,
-        group_key=_group_key(message),
-        subject=subject,
-        subject_key=subject_key(message.subject),
+        group_keys=_group_keys(message),
+        subject=subject.text,
+        subject_key=key,
         people=sorted(people),
         sender=author.email if author else "",
-        reply_sign=prefixed or quoted,
+        list_key=message.list_id.casefold() if message.list_id else subject.list_tag,
+        reply_sign=subject.continues or answered,
+        forward=_passes_on(subject, dequoted),
         joins_by_subject=message.category in ("conversation", "calendar") and not message.auto_reply,
         tokens=_sample(dequoted.clean),
+        said=said,
+        quoted=quoted,
     )
+
+
+def _named(message: Decoded, addresses: set[str]) -> tuple[list[str], str | None]:
+    """Return the ids that a message continues, oldest first, and the one that In-Reply-To names.
+
+    A list longer than a chain of answers plausibly is (a digest, a broken client) would weld strangers: only
+    its direct parent counts then, and so it is for mail that no person wrote as an answer.
+    """
+    named = dict.fromkeys(ref for ref in message.references if _is_foreign_id(ref, message, addresses))
+    refs = list(named)
+    parent = message.in_reply_to
+    if parent is not None and not _is_foreign_id(parent, message, addresses):
+        parent = None
+    if len(refs) > _MAX_CHAIN:
+        refs = [parent or refs[-1]]
+    if parent is not None and parent not in refs:
+        refs.append(parent)
+    return refs, parent
+
+
+def _passes_on(subject: Subject, dequoted: Dequoted) -> bool:
+    """Return whether a message is a forward: by the outermost mark of its subject, else by its text."""
+    if subject.marks:
+        return subject.marks[0] == "forward"
+    return dequoted.is_forward
+
+
+def _twin_key(message: Decoded, author: Address | None, identity: str) -> str:
+    """Return what copies of one message share, however altered, and others under its id do not: author and Date.
+
+    It sorts by date. Without a Date it is the identity: equal identities give equal keys in any case.
+    """
+    sent = utc_key(message.sent_at)
+    if sent is None:
+        return f"twin:~ {identity}"
+    return f"twin:{sent} {digest(message.msg_id, author.email.casefold() if author else '')}"
 
 
 def _is_foreign_id(found: str, message: Decoded, addresses: set[str]) -> bool:
@@ -105,7 +148,19 @@ def content_hash_of(message: Decoded) -> str:
     return content_hash(pack(parts))
 
 
-def _group_key(message: Decoded) -> str | None:
+def _group_keys(message: Decoded) -> list[str]:
+    """Return what a client shares within one conversation: Outlook's with its topic, an event's UID."""
+    found = [
+        f"event:{event.uid}" for event in message.calendar if event.uid and message.category == "calendar"
+    ]
+    if conversation := _outlook_conversation(message):
+        found.append(conversation)
+    if _PART.search(message.subject) and (run := _SENDING.match(message.message_id or "")):
+        found.append(f"series:{run[1]}:{run[2]}")
+    return sorted(set(found))[:_MAX_GROUPS]
+
+
+def _outlook_conversation(message: Decoded) -> str | None:
     """Return the Outlook conversation with its topic: the 22 bytes of Thread-Index that begin one
     (MS-OXOMSG §2.2.1.3); replies add to them."""
     if not message.thread_index or not message.thread_topic:

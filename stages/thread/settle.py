@@ -35,13 +35,18 @@ class Conversation(Record):
 
 
 def settle(
-    nodes: Sequence[Node], edges: Sequence[SoftEdge], dates: Mapping[str, str] | None = None
+    nodes: Sequence[Node],
+    edges: Sequence[SoftEdge],
+    dates: Mapping[str, str] | None = None,
+    twins: Mapping[str, tuple[str, str]] | None = None,
 ) -> Conversation:
     """Return the conversation of a thread's nodes (at least one): a pure function of the set.
 
-    `dates` gives the server's date of copies that carry none themselves. Linear in what the nodes name.
+    `dates` gives the server's date of copies that carry none themselves, `twins` the first and the last twin key
+    in the store under ids of the thread: where they differ, the id's first message stands alone under the plain
+    id, and the others may be in other threads. Linear in what the nodes name.
     """
-    records = sorted(_records(nodes, dates or {}), key=_order)
+    records = sorted(_records(nodes, dates or {}, twins or {}), key=_order)
     by_key = {record.key: record for record in records}
     directory = _Directory(records, edges)
     links = [_link(record, directory) for record in records]
@@ -61,7 +66,9 @@ def thread_id_of(date: str | None, root_key: str) -> str:
     return f"thr-{date[:10] if date else 'undated'}-{blake3(root_key.encode()).hexdigest()[:12]}"
 
 
-def _records(nodes: Sequence[Node], dates: Mapping[str, str]) -> list[ThreadRecord]:
+def _records(
+    nodes: Sequence[Node], dates: Mapping[str, str], twins: Mapping[str, tuple[str, str]]
+) -> list[ThreadRecord]:
     groups: dict[str, dict[str, list[Node]]] = {}
     for node in nodes:
         groups.setdefault(node.msg_id, {}).setdefault(node.identity, []).append(node)
@@ -73,11 +80,13 @@ def _records(nodes: Sequence[Node], dates: Mapping[str, str]) -> list[ThreadReco
             known = [date for node in copies if (date := node.date or dates.get(node.raw))]
             date = min(known) if known else None
             found.append((date or "~", min(node.raw for node in copies), identity, date, copies))
-        found.sort(key=lambda row: row[:2])
+        first, last = twins.get(msg_id, ("", ""))
+        elsewhere = first != last and all(node.twin_key != first for row in found for node in row[4])
+        found.sort(key=lambda row: (first != last and all(n.twin_key != first for n in row[4]), *row[:2]))
         heads = Counter(identity[:_TAIL] for _, _, identity, _, _ in found)
         for rank, (_, _, identity, date, copies) in enumerate(found):
             key = msg_id
-            if rank or _LIKE_A_TWIN.search(msg_id):
+            if rank or elsewhere or _LIKE_A_TWIN.search(msg_id):
                 key = f"{msg_id}#{identity[:_TAIL] if heads[identity[:_TAIL]] == 1 else identity}"
             records.append(ThreadRecord(key=key, best=copies[0], copies=copies, date=date))
     return records
@@ -105,8 +114,8 @@ class _Directory:
                 self.home[copy.raw] = record
                 for ref in copy.refs:
                     self.naming.setdefault(ref, record)
-                if copy.group_key:
-                    self.grouped.setdefault(copy.group_key, record)
+                for group in copy.group_keys:
+                    self.grouped.setdefault(group, record)
         for record in records:
             for copy in record.copies:
                 self._note_ancestry(record, copy.refs)
@@ -142,7 +151,7 @@ def _link(record: ThreadRecord, directory: _Directory) -> Link:
         if sibling is not record:
             reason = f"both name <{ref}>, which is not here"
             return Link(key=record.key, parent=sibling.key, method="references", reason=reason)
-    groups = sorted({copy.group_key for copy in record.copies if copy.group_key})
+    groups = sorted({group for copy in record.copies for group in copy.group_keys})
     for other in (directory.grouped[group] for group in groups):
         if other is not record:
             reason = "same Outlook conversation"

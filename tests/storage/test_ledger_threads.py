@@ -48,7 +48,7 @@ def edge(child: str, parent: str, score: float = 0.5) -> SoftEdge:
 
 def file_in_threads(index: LedgerThreadIndex, *nodes: Node) -> dict[str, int]:
     """Put each node into a thread of its own; returns raw hash → surrogate."""
-    index.put(nodes, [False] * len(nodes))
+    index.put(nodes)
     threads = dict(zip(raws_of(nodes), index.new_threads(len(nodes)), strict=True))
     index.assign(threads)
     return threads
@@ -69,7 +69,7 @@ def test_a_node_comes_back_equal(ledger: Ledger) -> None:
     second = node(B, refs=["a@x", "a@x"], received_count=3, reply_sign=True, joins_by_subject=False)
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        index.put([first, second], [False, True])
+        index.put([first, second])
         assert index.nodes([B, A, C]) == [first, second]
         assert index.nodes([]) == []
 
@@ -79,7 +79,7 @@ def test_every_id_that_a_node_owns_or_names_leads_to_its_thread(ledger: Ledger) 
         index = LedgerThreadIndex(connection)
         first, second = (
             node(A, own_ids=["a@x"], refs=["root@x"]),
-            node(B, own_ids=["b@x", "B@x"], group_key="g"),
+            node(B, own_ids=["b@x", "B@x"], group_keys=["g"]),
         )
         threads = file_in_threads(index, first, second)
         assert index.homes(["a@x", "root@x", "b@x", "g", "nobody@x"]) == {
@@ -103,10 +103,10 @@ def test_an_id_that_several_members_name_leads_to_their_thread_once(ledger: Ledg
 def test_a_node_that_is_put_again_keeps_its_thread_and_forgets_its_old_ids(ledger: Ledger) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        index.put([node(A, own_ids=["a@x"], refs=["old@x"])], [True])
+        index.put([node(A, own_ids=["a@x"], refs=["old@x"])])
         index.assign({A: 7})
         connection.execute(update(schema.node).values(record="a@x"))
-        index.put([node(A, own_ids=["a@x"], refs=["new@x"], subject_key="s")], [False])
+        index.put([node(A, own_ids=["a@x"], refs=["new@x"], subject_key="s")])
         assert index.threads([A]) == {A: 7}
         assert connection.scalars(select(schema.node.c.record)).all() == ["a@x"]
         assert index.homes(["a@x", "old@x", "new@x"]) == {"a@x": 7, "new@x": 7}
@@ -125,25 +125,27 @@ def test_a_dropped_node_takes_its_ids_and_its_guesses_along(ledger: Ledger) -> N
         assert index.soft_edges([A, B, C]) == [edges[1]]
 
 
-def a_bucket(index: LedgerThreadIndex) -> dict[str, tuple[Node, bool]]:
+def a_bucket(index: LedgerThreadIndex) -> dict[str, Node]:
     """Store six mails of one subject, some of one second, and two that do not count; returns them by letter."""
+
+    def mail(letter: str, day: int | None, sign: bool, key: str = "plan", **more: object) -> Node:
+        date = f"2026-03-{day:02}T00:00:00Z" if day else None
+        return node(
+            f"blake3:{letter * 64}", subject_key=key, date=date, reply_sign=sign, own_ids=[letter], **more
+        )
+
     rows = {
-        "a": (node(f"blake3:{'a' * 64}", subject_key="plan", date="2026-03-01T00:00:00Z"), False),
-        "b": (node(f"blake3:{'b' * 64}", subject_key="plan", date="2026-03-02T00:00:00Z"), True),
-        "c": (node(f"blake3:{'c' * 64}", subject_key="plan", date="2026-03-02T00:00:00Z"), False),
-        "d": (node(f"blake3:{'d' * 64}", subject_key="plan", date="2026-03-02T00:00:00Z"), True),
-        "e": (node(f"blake3:{'e' * 64}", subject_key="plan", date="2026-03-03T00:00:00Z"), False),
-        "f": (node(f"blake3:{'f' * 64}", subject_key="plan", date="2026-03-04T00:00:00Z"), True),
-        "undated": (node(f"blake3:{'0' * 64}", subject_key="plan"), False),
-        "other": (node(f"blake3:{'1' * 64}", subject_key="Plan", date="2026-03-02T00:00:00Z"), True),
-        "alone": (
-            node(
-                f"blake3:{'2' * 64}", subject_key="plan", date="2026-03-02T00:00:00Z", joins_by_subject=False
-            ),
-            True,
-        ),
+        "a": mail("a", 1, False),
+        "b": mail("b", 2, True),
+        "c": mail("c", 2, False),
+        "d": mail("d", 2, True),
+        "e": mail("e", 3, False),
+        "f": mail("f", 4, True),
+        "undated": mail("0", None, False),
+        "other": mail("1", 2, True, key="Plan"),
+        "alone": mail("2", 2, True, joins_by_subject=False),
     }
-    index.put([one for one, _ in rows.values()], [waits for _, waits in rows.values()])
+    index.put([*rows.values()])
     return rows
 
 
@@ -170,8 +172,8 @@ def test_what_lies_before_a_mail_in_its_bucket_comes_newest_first(
 ) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        place, waits = a_bucket(index)[letter]
-        assert [raw[7] for raw in raws_of(index.before(place, waits, since, limit))] == list(found)
+        place = a_bucket(index)[letter]
+        assert [raw[7] for raw in raws_of(index.before(place, since, limit))] == list(found)
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,8 @@ def test_the_replies_that_wait_after_a_mail_are_found(
 ) -> None:
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        place, waits = a_bucket(index)[letter]
-        assert [raw[7] for raw in raws_of(index.waiting_after(place, waits, until, limit))] == list(found)
+        place = a_bucket(index)[letter]
+        assert [raw[7] for raw in raws_of(index.seeking_after(place, until, limit))] == list(found)
 
 
 def test_the_last_reply_that_waits_is_known_for_each_subject_that_has_one(ledger: Ledger) -> None:
@@ -200,10 +202,45 @@ def test_the_last_reply_that_waits_is_known_for_each_subject_that_has_one(ledger
         index = LedgerThreadIndex(connection)
         a_bucket(index)
         dates = {"plan": "2026-03-04T00:00:00Z", "Plan": "2026-03-02T00:00:00Z"}
-        assert index.last_waiting(["Plan", "plan", "none"]) == dates
+        assert index.last_seeking(["Plan", "plan", "none"]) == dates
         index.drop([f"blake3:{'f' * 64}"])
-        assert index.last_waiting(["plan"]) == {"plan": "2026-03-02T00:00:00Z"}
-        assert index.last_waiting([]) == {}
+        assert index.last_seeking(["plan"]) == {"plan": "2026-03-02T00:00:00Z"}
+        assert index.last_seeking([]) == {}
+
+
+def test_lines_lead_to_their_first_authors_and_to_replies_that_quote_them(ledger: Ledger) -> None:
+    first = node(A, said=[1, 2], date="2026-03-01T00:00:00Z")
+    second = node(B, said=[2], date="2026-03-02T00:00:00Z")
+    answer = node(C, quoted=[2, 3], date="2026-03-03T00:00:00Z", reply_sign=True)
+    named = node(D, quoted=[2], date="2026-03-04T00:00:00Z", reply_sign=True, refs=["a@x"])
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        index.put([second, named, answer, first])
+        assert index.authors(2, "2026-03-02T00:00:01Z", 9) == [A, B]
+        assert index.authors(2, "2026-03-02T00:00:00Z", 9) == [A]
+        assert index.authors(2, "~", 1) == [A]
+        assert index.authors(3, "~", 9) == []
+        assert index.last_quoting([1, 2, 3]) == dict.fromkeys((2, 3), "2026-03-03T00:00:00Z")
+        assert index.quoting(2, "2026-03-03T00:00:00Z", None) == [C]
+        assert index.quoting(2, "2026-03-01T00:00:00Z", "2026-03-02T23:59:59Z") == []
+        assert index.quoting(2, "2026-03-03T00:00:01Z", None) == []
+        index.put([node(A, said=[1], date="2026-03-01T00:00:00Z")])
+        assert index.authors(2, "~", 9) == [B]
+        index.drop([B, C])
+        assert index.authors(2, "~", 9) == [] and index.last_quoting([2, 3]) == {}
+
+
+def test_an_id_tells_the_first_and_last_of_what_unlike_messages_carry_it(ledger: Ledger) -> None:
+    long = "x" * 3000
+    with ledger.write() as connection:
+        index = LedgerThreadIndex(connection)
+        index.put([node(A, msg_id=long, twin_key="twin:2"), node(B, msg_id=long, twin_key="twin:1")])
+        index.put([node(C, msg_id="c@x", twin_key="twin:5"), node(D, msg_id="d@x", refs=[long])])
+        assert index.twins([long, "c@x", "none"]) == {long: ("twin:1", "twin:2"), "c@x": ("twin:5", "twin:5")}
+        index.drop([B])
+        assert index.twins([long]) == {long: ("twin:2", "twin:2")}
+        assert index.twins([]) == {}
+        assert index.holders([long]) == [D]
 
 
 def test_a_message_makes_one_guess_and_a_new_one_replaces_it(ledger: Ledger) -> None:
@@ -223,7 +260,7 @@ def test_threads_are_numbered_assigned_and_merged(ledger: Ledger) -> None:
         index = LedgerThreadIndex(connection, "run-1")
         first, second, third = index.new_threads(3)
         assert first < second < third
-        index.put([node(raw) for raw in (A, B, C, D)], [False] * 4)
+        index.put([node(raw) for raw in (A, B, C, D)])
         index.assign({A: first, B: second, C: first})
         assert index.threads([A, B, C, D]) == {A: first, B: second, C: first}
         assert raws_of(index.of_threads([first, third])) == [A, C]
@@ -294,7 +331,7 @@ def test_a_record_that_moves_to_another_thread_is_there_once_whatever_is_settled
 
 def test_nodes_learn_the_record_of_every_copy(ledger: Ledger) -> None:
     with ledger.write() as connection:
-        LedgerThreadIndex(connection).put([node(raw) for raw in (A, B, C)], [False] * 3)
+        LedgerThreadIndex(connection).put([node(raw) for raw in (A, B, C)])
         replace_records(connection, [1], [record("a@x", 1, A, B)], [])
         rows = connection.execute(select(schema.node.c.raw, schema.node.c.record))
         assert sorted(rows.all(), key=lambda row: str(row.raw)) == [(A, "a@x"), (B, "a@x"), (C, None)]
@@ -322,10 +359,12 @@ def test_text_of_any_length_out_of_a_mail_can_be_kept_and_found(ledger: Ledger) 
     names = [long_text(number) for number in range(3)]
     twin = names[0][:-1] + "!"  # differs in its last letter only
     first = node(A, own_ids=[names[0]], refs=[names[1]], msg_id=names[0], subject_key=names[2], date=AT)
-    second = node(B, own_ids=[twin], refs=[names[1]], msg_id=twin, subject_key=names[2], date=AT)
+    second = node(
+        B, own_ids=[twin], refs=[names[1]], msg_id=twin, subject_key=names[2], date=AT, reply_sign=True
+    )
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        index.put([first, second], [False, True])
+        index.put([first, second])
         index.assign({A: 1, B: 2})
         people = [sighting(names[0], 1, names[1], name=names[2], domain=twin, subject=names[1])]
         replace_records(connection, [1, 2], [record(names[0], 1, A), record(twin, 2, B)], people)
@@ -334,8 +373,8 @@ def test_text_of_any_length_out_of_a_mail_can_be_kept_and_found(ledger: Ledger) 
         assert index.homes([names[0], twin]) == {names[0]: 1, twin: 2}
         assert index.homes([names[1]]).keys() == {names[1]}
         assert index.nodes([A, B]) == [first, second]
-        assert index.before(second, True, AT, 9) == [first]
-        assert index.waiting_after(first, False, AT, 9) == [second]
+        assert index.before(second, AT, 9) == [first]
+        assert index.seeking_after(first, AT, 9) == [second]
         by_key = select(schema.record.c.raw).where(schema.record.c.key == twin)
         assert connection.scalars(by_key).all() == [B]
         by_record = select(schema.node.c.raw).where(schema.node.c.record == names[0])

@@ -24,9 +24,9 @@ from thread_worlds import (
 
 from models.base import pack
 from models.thread import Node
-from stages.thread import place, settle, withdraw
+from stages.thread import Conversation, place, settle, withdraw
 from stages.thread.config import ThreadPolicy
-from stages.thread.place import ThreadIndex
+from stages.thread.index import ThreadIndex
 from storage.ledger import Ledger, open_ledger
 from storage.thread_index import LedgerThreadIndex
 
@@ -47,8 +47,13 @@ def conversations(index: ThreadIndex, threads: Sequence[int]) -> dict[int, bytes
     for surrogate in threads:
         members = index.of_threads([surrogate])
         if members:
-            found[surrogate] = pack(settle(members, index.soft_edges([one.raw for one in members])))
+            found[surrogate] = pack(_settled(members, index))
     return found
+
+
+def _settled(members: list[Node], index: ThreadIndex) -> Conversation:
+    twins = index.twins(sorted({one.msg_id for one in members}))
+    return settle(members, index.soft_edges([one.raw for one in members]), twins=twins)
 
 
 @given(histories(), policies)
@@ -93,7 +98,7 @@ def test_every_message_is_in_one_record_under_a_key_of_its_own(
         members = index.of_threads([surrogate])
         if not members:
             continue
-        conversation = settle(members, index.soft_edges([one.raw for one in members]))
+        conversation = _settled(members, index)
         ids.append(conversation.thread_id)
         own = [record.key for record in conversation.records]
         assert own == [link.key for link in conversation.links]

@@ -10,12 +10,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-import thread_worlds
 from thread_worlds import PEOPLE, MemoryIndex, node, reply
 
 import stages.thread
 from models.thread import Node
-from stages.thread import place, settle
+from stages.thread import memory, place, settle
 from stages.thread.config import ThreadPolicy
 
 HERE = str(Path(stages.thread.__file__).parent)
@@ -32,19 +31,21 @@ def siblings(length: int) -> list[Node]:
 
 
 def one_id(length: int) -> list[Node]:
-    """Return mails that all bear one id, and a reply to each."""
+    """Return mails that all bear one id, as altered copies of one, and a reply to each."""
     twins = [
-        node(number, msg_id="label@x.example", date="2026-03-02T08:00:00Z") for number in range(length // 2)
+        node(number, msg_id="label@x.example", date="2026-03-02T08:00:00Z", twin_key="twin:1")
+        for number in range(length // 2)
     ]
     return [*twins, *(reply(1000 + number, "label@x.example") for number in range(length // 2))]
 
 
 def circle(length: int) -> list[Node]:
-    return [reply(number, f"n{(number + 1) % length}@x.example") for number in range(length)]
+    names = [f"n{(number + 1) % length}@x.example" for number in range(length)]
+    return [reply(number, name, joins_by_subject=False) for number, name in enumerate(names)]
 
 
 def one_group(length: int) -> list[Node]:
-    return [node(number, group_key="g") for number in range(length)]
+    return [node(number, group_keys=["g"]) for number in range(length)]
 
 
 def guesses(length: int) -> list[Node]:
@@ -100,7 +101,8 @@ def steps_of(work: Callable[[], object]) -> int:
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal count
         caller = frame.f_back.f_code.co_filename if frame.f_back else ""
-        if not frame.f_code.co_filename.startswith(HERE) or caller == thread_worlds.__file__:
+        inside = frame.f_code.co_filename
+        if not inside.startswith(HERE) or memory.__file__ in (inside, caller):
             return None
         count += event == "line"
         return trace

@@ -8,7 +8,7 @@ import pytest
 from thread_worlds import MemoryIndex, node, outcome_in, reply
 
 from models.thread import Node
-from stages.thread import place
+from stages.thread import place, settle, withdraw
 from stages.thread.config import ThreadPolicy
 
 ANN, BO, CAI, LU = "ann@us.example", "bo@north.example", "cai@south.example", "lu@us.example"
@@ -52,12 +52,23 @@ def test_of_one_second_the_mail_that_is_no_reply_comes_first() -> None:
 
 
 def test_a_reply_that_names_a_mail_or_a_group_is_not_guessed() -> None:
-    assert threads_of(node(1), reply(2, "absent@x")) == [["n1"], ["n2"]]
-    assert threads_of(node(1), reply(2, group_key="g")) == [["n1"], ["n2"]]
+    elsewhere = node(3, msg_id="n3@x", subject_key="other")
+    assert threads_of(node(1), elsewhere, reply(2, "n3@x")) == [["n1"], ["n2", "n3"]]
+    assert threads_of(node(1), reply(2, group_keys=["g"])) == [["n1"], ["n2"]]
 
 
-@pytest.mark.parametrize("change", [{"date": None}, {"subject_key": ""}, {"joins_by_subject": False}])
-def test_undated_unnamed_and_automatic_mail_takes_no_part(change: dict[str, Any]) -> None:
+def test_a_reply_whose_parent_is_absent_is_guessed_until_the_parent_comes() -> None:
+    first, late, answer = node(1), node(3, msg_id="n3@x", subject_key="other"), reply(2, "n3@x")
+    assert threads_of(first, answer) == [["n1", "n2"]]
+    assert threads_of(first, answer, late) == [["n1"], ["n2", "n3"]]
+    index = MemoryIndex()
+    place([first, answer, late], index, POLICY)
+    withdraw([late.raw], index, POLICY)
+    assert [edge.parent for edge in index.edges.values()] == [first.raw]
+
+
+@pytest.mark.parametrize("change", [{"date": None}, {"joins_by_subject": False}])
+def test_undated_and_automatic_mail_takes_no_part(change: dict[str, Any]) -> None:
     assert threads_of(node(1), reply(2, **change)) == [["n1"], ["n2"]]
     assert threads_of(node(1, **change), reply(2)) == [["n1"], ["n2"]]
 
@@ -163,8 +174,8 @@ def test_the_nearest_mail_is_chosen() -> None:
 
 
 def test_words_in_common_weigh_more_than_an_hour() -> None:
-    first, second = node(1, tokens=["crate", "valve"]), node(60, tokens=["lunch"])
-    assert chosen(first, second, child=reply(61, tokens=["crate", "valve"])) == "n1@x.example"
+    first, second = node(2, tokens=["crate", "valve"]), node(60, tokens=["lunch"])
+    assert chosen(first, second, child=reply(61, tokens=["crate", "valve"])) == "n2@x.example"
 
 
 def test_people_in_common_weigh_more_than_an_hour() -> None:
@@ -195,3 +206,120 @@ def test_only_so_many_mails_before_a_reply_are_looked_at() -> None:
     crowd = [node(number, **written(CAI, LIST)) for number in range(2, 66)]
     assert ["n1"] in threads_of(node(1), *crowd, reply(70))
     assert ["n1", "n70"] in threads_of(node(1), *crowd[1:], reply(70))
+
+
+# ---- what is quoted ------------------------------------------------------------------------------------------
+
+
+def test_of_two_mails_of_one_subject_the_one_that_is_quoted_is_answered() -> None:
+    """A nightly report: the late answer quotes the first of two."""
+    first, second = node(2, said=[1, 2, 9], tokens=["night"]), node(60, said=[3, 4, 9], tokens=["night"])
+    assert chosen(first, second, child=reply(61, quoted=[1, 2, 9])) == "n2@x.example"
+    assert chosen(first, second, child=reply(61, quoted=[9])) == "n60@x.example"
+
+
+def test_a_quote_joins_whatever_the_subject() -> None:
+    first = node(1, said=[1, 2], subject_key="catalogue 9", **written(BO, ANN))
+    other = node(2, said=[3], subject_key="catalogue 9", **written(BO, ANN))
+    answer = reply(3, quoted=[1, 2], subject_key="prices", **written(ANN, BO))
+    assert threads_of(first, other, answer) == [["n1", "n3"], ["n2"]]
+    assert threads_of(answer, other, first) == [["n1", "n3"], ["n2"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "quoted"),
+    [
+        ([1], [1]),  # one line of a stranger's exchange
+        ([1, 2], [1, 2, 3, 4, 5, 6, 7]),  # little of what is quoted
+        ([1, 2], []),
+    ],
+)
+def test_a_thin_quote_does_not_join_other_subjects(said: list[int], quoted: list[int]) -> None:
+    first = node(1, said=said, subject_key="catalogue", **written(BO, LIST))
+    assert threads_of(first, reply(2, quoted=quoted, subject_key="prices", **written(ANN, LIST))) == [
+        ["n1"],
+        ["n2"],
+    ]
+
+
+def test_what_many_wrote_tells_nobody() -> None:
+    forms = [node(number, said=[1, 2], subject_key=f"s{number}") for number in range(1, 8)]
+    assert ["n9"] in threads_of(*forms, reply(9, quoted=[1, 2], subject_key="prices"))
+    assert ["n9"] in threads_of(reply(9, quoted=[1, 2], subject_key="prices"), *forms)
+
+
+def test_a_quote_does_not_join_two_customers_of_a_company() -> None:
+    first = node(1, said=[1, 2], **written(ANN, BO))
+    answer = reply(2, quoted=[1, 2], **written(CAI, ANN))
+    assert threads_of(first, answer, policy=COMPANY) == [["n1"], ["n2"]]
+
+
+# ---- forwards, lists, long windows -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("then", "joined"),
+    [
+        (written(ANN, LU), True),  # to a colleague
+        (written(ANN, LU, BO), True),  # somebody of the exchange stays in it
+        (written(ANN, CAI), False),  # new people outside: a new question
+        (written(ANN, LU, CAI), False),
+    ],
+)
+def test_a_forward_stays_only_with_those_of_the_exchange(then: dict[str, Any], joined: bool) -> None:
+    first = node(1, said=[1, 2], **written(BO, ANN))
+    found = threads_of(first, reply(2, forward=True, quoted=[1, 2], **then))
+    assert found == ([["n1", "n2"]] if joined else [["n1"], ["n2"]])
+
+
+def test_the_answer_to_a_forward_goes_to_the_forward() -> None:
+    first, forward = node(1, **written(BO, ANN)), reply(2, forward=True, **written(ANN, CAI))
+    assert threads_of(first, forward, reply(3, **written(CAI, ANN))) == [["n1"], ["n2", "n3"]]
+
+
+def test_those_who_write_to_one_mailbox_meet_by_a_list_or_a_quote_alone() -> None:
+    def worlds(**more: Any) -> list[list[str]]:
+        first = node(1, said=[1], list_key=more.get("list_key"), **written(BO, LIST))
+        return threads_of(first, reply(2, **more, **written(CAI, LIST)))
+
+    assert worlds() == [["n1"], ["n2"]]
+    assert worlds(list_key="plan") == [["n1", "n2"]]
+    assert worlds(quoted=[1]) == [["n1", "n2"]]
+
+
+@pytest.mark.parametrize(("subject", "joined"), [("delivery of the blue crates", True), ("order", False)])
+def test_a_specific_subject_reaches_over_months(subject: str, joined: bool) -> None:
+    first, answer = node(1, subject_key=subject), reply(60 * 24 * 60, subject_key=subject)
+    assert len(threads_of(first, answer)) == (1 if joined else 2)
+
+
+# ---- ids of many ---------------------------------------------------------------------------------------------
+
+
+def test_an_id_that_unlike_mails_carry_joins_none_of_them() -> None:
+    """A label printer stamps every mail with one id; an answer goes to the one that it fits."""
+    label = {"msg_id": "label@x.example"}
+    first = node(1, subject_key="crate one", **label, **written(BO, ANN))
+    second = node(2, subject_key="crate two", **label, **written(CAI, LU))
+    answer = reply(3, "label@x.example", subject_key="crate one", **written(ANN, BO))
+    for order in ([first, second, answer], [answer, second, first], [second, answer, first]):
+        index = MemoryIndex()
+        for one in order:
+            place([one], index, POLICY)
+        groups = outcome_in(index, index.stored, {})["threads"]
+        assert groups == sorted([sorted([first.raw, answer.raw]), [second.raw]])
+        withdraw([second.raw], index, POLICY)
+        assert index.edges == {}  # the id is one mail's again
+        assert len(set(index.threads([first.raw, answer.raw]).values())) == 1
+
+
+def test_records_of_one_id_in_several_threads_have_keys_of_their_own() -> None:
+    mails = [node(number, msg_id="label@x.example", subject_key=f"crate {number}") for number in (3, 1, 2)]
+    index = MemoryIndex()
+    place(mails, index, POLICY)
+    keys = set()
+    for one in mails:
+        home = index.of_threads([index.home[one.raw]])
+        assert home == [one]
+        keys |= {record.key for record in settle(home, [], twins=index.twins([one.msg_id])).records}
+    assert keys == {"label@x.example", "label@x.example#00000002", "label@x.example#00000003"}

@@ -76,7 +76,7 @@ def test_an_absurd_date_gives_way_to_the_first_server(
 def test_a_reply_names_its_ancestors_oldest_first_and_its_parent_last() -> None:
     row = row_of({"references": ["a@x", "b@x", "a@x"], "in_reply_to": "c@x"})
     assert (row.refs, row.parent_ref) == (["a@x", "b@x", "c@x"], "c@x")
-    assert hard_keys(row) == ["one@north.example", "a@x", "b@x", "c@x"]
+    assert hard_keys(row) == ["one@north.example", "a@x", "b@x", "c@x", row.twin_key]
 
 
 def test_a_parent_among_the_references_keeps_its_place() -> None:
@@ -114,17 +114,31 @@ def test_prose_in_in_reply_to_names_nothing(header: str) -> None:
     assert (row.refs, row.parent_ref) == ([], None)
 
 
-def test_of_endless_references_the_nearest_count() -> None:
-    row = row_of({"references": [f"{number}@x" for number in range(5000)], "in_reply_to": "last@x"})
-    assert len(row.refs) == 201
-    assert row.refs[-2:] == ["4999@x", "last@x"]
+def test_a_list_longer_than_any_chain_joins_its_parent_alone() -> None:
+    many = [f"{number}@x" for number in range(5000)]
+    assert row_of({"references": many, "in_reply_to": "last@x"}).refs == ["last@x"]
+    assert row_of({"references": many}).refs == ["4999@x"]
+    assert row_of({"references": many[:40]}).refs == many[:40]
+
+
+def test_copies_share_a_twin_key_and_other_mail_under_the_id_has_another() -> None:
+    row = row_of()
+    assert (
+        row_of({"subject": "[EXTERNAL] Plan", "body_text": "The plan.", "to": [BO]}).twin_key == row.twin_key
+    )
+    assert row_of({"sent_at": "2026-03-09T09:00:00+00:00"}).twin_key > row.twin_key
+    assert row_of({"from_": ANN}).twin_key != row.twin_key
+    undated = {"sent_at": None, "received_at": DATE}
+    assert row_of(undated).twin_key == row_of({**undated, "received_at": None}).twin_key
+    assert row_of({**undated, "body_text": "Else."}).twin_key != row_of(undated).twin_key
 
 
 def test_a_mail_without_an_id_is_called_by_its_bytes() -> None:
     raw = b"From: bo@north.example\nDate: Mon, 2 Mar 2026 09:00:00 +0000\n\nHello.\n"
     row = row_of_bytes(raw)
     assert row.msg_id == row.raw == content_hash(raw)
-    assert hard_keys(row) == [row.raw]
+    assert hard_keys(row) == [row.raw, row.twin_key]
+    assert row.nameless and not row_of({"message_id": "one@north.example"}).nameless
 
 
 # ---- Outlook -------------------------------------------------------------------------------------------------
@@ -136,13 +150,13 @@ def index_of(start: bytes, *children: bytes) -> str:
     return base64.b64encode(start + b"".join(children)).decode()
 
 
-def group_of(index: str | None, topic: str | None) -> str | None:
-    return row_of({"thread_index": index, "thread_topic": topic}).group_key
+def group_of(index: str | None, topic: str | None) -> list[str]:
+    return row_of({"thread_index": index, "thread_topic": topic}).group_keys
 
 
 def test_a_reply_has_the_outlook_conversation_of_what_it_answers() -> None:
     first = group_of(index_of(START), "Plan")
-    assert first is not None
+    assert len(first) == 1
     assert group_of(index_of(START, b"12345"), "Re: PLAN") == first
     assert group_of(index_of(START, b"12345", b"67890"), "plan") == first
     assert group_of(index_of(START, b"12345")[:20] + "\n\t" + index_of(START, b"12345")[20:], "Plan") == first
@@ -156,11 +170,11 @@ def test_another_conversation_or_topic_is_another_group() -> None:
 
 @pytest.mark.parametrize("index", [None, "", "A", "AdqX", "????????", index_of(START[:21]), "ж" * 40])
 def test_a_broken_thread_index_makes_no_group(index: str | None) -> None:
-    assert group_of(index, "Plan") is None
+    assert group_of(index, "Plan") == []
 
 
 def test_a_thread_index_without_a_topic_makes_no_group() -> None:
-    assert group_of(index_of(START), None) is None
+    assert group_of(index_of(START), None) == []
 
 
 # ---- people, signs of a reply, words --------------------------------------------------------------------------

@@ -24,6 +24,11 @@ def settled(*nodes: Node, dates: Mapping[str, str] | None = None) -> Conversatio
     return settle(index.of_threads([surrogate]), index.soft_edges(index.stored), dates)
 
 
+def joined(*nodes: Node) -> Conversation:
+    """Return the conversation of messages that are in one thread, whatever brought them there."""
+    return settle(nodes, [])
+
+
 def threads_of(*nodes: Node) -> int:
     index = MemoryIndex()
     place(nodes, index, ThreadPolicy())
@@ -107,15 +112,17 @@ def test_references_in_the_wrong_order_do_not_hang_a_mail_on_a_later_one() -> No
 
 
 def test_one_outlook_conversation_hangs_together() -> None:
-    found = settled(node(1, group_key="g"), node(2, group_key="g"), node(3, group_key="g", refs=[ANSWER]))
+    found = settled(
+        node(1, group_keys=["g"]), node(2, group_keys=["g"]), node(3, group_keys=["g"], refs=[ANSWER])
+    )
     assert hangs(found) == {"n1": (None, "root"), "n2": ("n1", "thread_index"), "n3": ("n2", "references")}
     assert (link_of(found, "n1").reason, link_of(found, "n2").reason) == ("", "same Outlook conversation")
 
 
 def test_the_outlook_conversation_of_any_copy_counts() -> None:
     clean = node(2, received_count=0)
-    outlook = replace(clean, raw=node(7).raw, received_count=2, group_key="g")
-    found = settled(node(1, group_key="g"), clean, outlook)
+    outlook = replace(clean, raw=node(7).raw, received_count=2, group_keys=["g"])
+    found = settled(node(1, group_keys=["g"]), clean, outlook)
     assert hangs(found)["n2"] == ("n1", "thread_index")
 
 
@@ -164,7 +171,7 @@ def test_copies_are_one_record_and_the_cleanest_gives_the_text() -> None:
 
 
 def test_other_content_under_one_id_is_another_record_and_the_later_one_gets_a_tail() -> None:
-    found = settled(node(1), copy_of(node(2), 2, msg_id=ROOT, own_ids=[ROOT], identity="ab" * 16))
+    found = joined(node(1), copy_of(node(2), 2, msg_id=ROOT, own_ids=[ROOT], identity="ab" * 16))
     assert [record.key for record in found.records] == [ROOT, f"{ROOT}#abababab"]
     assert hangs(found)["n1#abababab"] == ("n1", "references")
     assert link_of(found, "n1#abababab").reason == "same Message-ID, other content"
@@ -174,19 +181,19 @@ def test_of_two_messages_of_one_second_the_smaller_hash_keeps_the_id() -> None:
     rows = [
         node(number, msg_id=ROOT, date="2026-03-02T09:00:00Z", identity=f"{number}" * 32) for number in (5, 4)
     ]
-    assert [record.best.raw for record in settled(*rows).records if record.key == ROOT] == [node(4).raw]
+    assert [record.best.raw for record in joined(*rows).records if record.key == ROOT] == [node(4).raw]
 
 
 def test_tails_that_would_meet_are_longer() -> None:
     rows = [node(number, msg_id=ROOT, identity="c" * 31 + str(number)) for number in (1, 2, 3)]
-    keys = [record.key for record in settled(*rows).records]
+    keys = [record.key for record in joined(*rows).records]
     assert keys == [ROOT, f"{ROOT}#{'c' * 31}2", f"{ROOT}#{'c' * 31}3"]
 
 
 def test_an_id_that_looks_like_a_tail_of_ours_does_not_take_its_name() -> None:
     twin = node(2, msg_id=ROOT, identity="ab" * 16)
     forged = reply(3, ROOT, msg_id=f"{ROOT}#abababab")
-    keys = [record.key for record in settled(node(1), twin, forged).records]
+    keys = [record.key for record in joined(node(1), twin, forged).records]
     assert len(set(keys)) == 3
     assert keys[2] == f"{ROOT}#abababab#{forged.identity[:8]}"
 
@@ -196,7 +203,7 @@ def test_a_reference_to_an_id_of_several_goes_to_the_one_of_its_subject() -> Non
         node(1, msg_id="l@x.example"),
         node(2, msg_id="l@x.example", subject_key="badge", subject="Badge"),
     )
-    found = settled(plan, badge, reply(3, "l@x.example"), reply(4, "l@x.example", subject_key="badge"))
+    found = joined(plan, badge, reply(3, "l@x.example"), reply(4, "l@x.example", subject_key="badge"))
     tail = f"l#{badge.identity[:8]}"
     assert hangs(found)["n3"] == ("l", "in_reply_to")
     assert hangs(found)["n4"] == (tail, "in_reply_to")
@@ -204,13 +211,13 @@ def test_a_reference_to_an_id_of_several_goes_to_the_one_of_its_subject() -> Non
 
 def test_a_reference_to_an_id_of_several_goes_to_the_latest_before_it() -> None:
     rows = [node(number, msg_id="l@x.example") for number in (1, 2, 9)]
-    found = settled(*rows, reply(5, "l@x.example", subject_key="other"))
+    found = joined(*rows, reply(5, "l@x.example", subject_key="other"))
     assert hangs(found)["n5"] == (f"l#{rows[1].identity[:8]}", "in_reply_to")
 
 
 def test_a_mail_earlier_than_all_that_it_may_mean_takes_the_first_of_its_subject() -> None:
     rows = [node(number, msg_id="l@x.example", subject_key=f"s{number}") for number in (5, 6)]
-    found = settled(*rows, reply(1, "l@x.example", subject_key="s6"))
+    found = joined(*rows, reply(1, "l@x.example", subject_key="s6"))
     assert hangs(found)["n1"] == (f"l#{rows[1].identity[:8]}", "in_reply_to")
 
 
@@ -270,7 +277,7 @@ def test_a_single_mail_is_a_thread(refs: list[str]) -> None:
 
 def test_a_late_parent_joins_two_threads() -> None:
     index = MemoryIndex()
-    place([node(1), reply(3, ANSWER)], index, ThreadPolicy())
+    place([node(1), reply(3, ANSWER, subject_key="other")], index, ThreadPolicy())
     assert len(set(index.home.values())) == 2
     changed = place([reply(2, ROOT)], index, ThreadPolicy())
     assert len(set(index.home.values())) == 1
@@ -278,7 +285,7 @@ def test_a_late_parent_joins_two_threads() -> None:
 
 
 def test_an_id_joins_whatever_its_case_only_when_it_is_the_same() -> None:
-    assert threads_of(node(1, msg_id="Id@x.example"), reply(2, "id@x.example")) == 2
+    assert threads_of(node(1, msg_id="Id@x.example"), reply(2, "id@x.example", subject_key="other")) == 2
 
 
 def test_an_edge_to_a_mail_of_another_thread_is_no_link() -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from models.base import pack, shift_key
-from models.thread import Node, SoftEdge, hard_keys
+from models.thread import Node, SoftEdge, bucket_key, hard_keys, is_seeking, node_number, said_index
 from stages.thread import settle
 from stages.thread.config import ThreadPolicy
-from stages.thread.place import ThreadIndex
-from stages.thread.soft import choose_parent, earliest, has_bucket, is_waiting
+from stages.thread.index import ThreadIndex
+from stages.thread.memory import MemoryThreadIndex
+from stages.thread.soft import choose_parent, choose_quoted, earliest
 
 IDS = [f"m{number}@x.example" for number in range(6)]
 PHANTOMS = ["p0@x.example", "p1@x.example"]
@@ -40,7 +40,10 @@ def node(number: int, **more: Any) -> Node:
         "people": PEOPLE[:2],
         "sender": PEOPLE[number % 2],
     }
-    return Node(raw=raw, msg_id=msg_id, **{**values, **more})
+    row = Node(raw=raw, msg_id=msg_id, **{**values, **more})
+    if "twin_key" not in more:
+        row.twin_key = f"twin:{row.date or '~'} {row.identity}"
+    return row
 
 
 def reply(number: int, *refs: str, **more: Any) -> Node:
@@ -50,98 +53,24 @@ def reply(number: int, *refs: str, **more: Any) -> Node:
     )
 
 
-Row = tuple[str, bool, str, Node]
+class MemoryIndex(MemoryThreadIndex):
+    """The index in memory, open to a look inside."""
 
+    @property
+    def stored(self) -> dict[str, Node]:
+        return self._nodes
 
-def _place(row: Row) -> tuple[str, bool, str]:
-    return row[:3]
+    @property
+    def edges(self) -> dict[str, SoftEdge]:
+        return self._edges
 
+    @property
+    def home(self) -> dict[str, int]:
+        return self._homes
 
-class MemoryIndex:
-    """The index of the thread stage without a database."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, tuple[Node, bool]] = {}
-        self.buckets: dict[str, list[Row]] = {}  # by subject, in order; made when asked for
-        self.edges: dict[str, SoftEdge] = {}
-        self.home: dict[str, int] = {}
-        self.last = 0
-
-    def put(self, nodes: Sequence[Node], waiting: Sequence[bool]) -> None:
-        self.stored.update((one.raw, (one, wait)) for one, wait in zip(nodes, waiting, strict=True))
-        self.buckets.clear()
-
-    def drop(self, raws: Iterable[str]) -> None:
-        for raw in raws:
-            for table in (self.stored, self.edges, self.home):
-                table.pop(raw, None)
-        self.buckets.clear()
-
-    def nodes(self, raws: Iterable[str]) -> list[Node]:
-        return [self.stored[raw][0] for raw in sorted(set(raws)) if raw in self.stored]
-
-    def of_threads(self, threads: Iterable[int]) -> list[Node]:
-        wanted = set(threads)
-        return [one for raw, (one, _) in sorted(self.stored.items()) if self.home.get(raw) in wanted]
-
-    def homes(self, keys: Iterable[str]) -> dict[str, int]:
-        wanted = set(keys)
-        found: dict[str, int] = {}
-        for raw, (one, _) in self.stored.items():
-            if raw in self.home:
-                found.update((key, self.home[raw]) for key in hard_keys(one) if key in wanted)
-        return found
-
-    def before(self, node: Node, waiting: bool, since: str, limit: int) -> list[Node]:
-        rows = self._bucket(node.subject_key)
-        end = bisect_left(rows, (node.date or "", waiting, node.raw), key=_place)
-        start = max(end - limit, bisect_left(rows, since, key=lambda row: row[0]))
-        return [row[3] for row in reversed(rows[start:end])]
-
-    def last_waiting(self, subject_keys: Iterable[str]) -> dict[str, str]:
-        dates = {key: [row[0] for row in self._bucket(key) if row[1]] for key in subject_keys}
-        return {key: max(found) for key, found in dates.items() if found}
-
-    def waiting_after(self, node: Node, waiting: bool, until: str, limit: int) -> list[Node]:
-        rows = self._bucket(node.subject_key)
-        start = bisect_right(rows, (node.date or "", waiting, node.raw), key=_place)
-        return [row[3] for row in rows[start : start + limit] if row[1] and row[0] <= until]
-
-    def _bucket(self, subject_key: str) -> list[Row]:
-        if not self.buckets:
-            for one, wait in self.stored.values():
-                if has_bucket(one):
-                    self.buckets.setdefault(one.subject_key, []).append((one.date or "", wait, one.raw, one))
-            for rows in self.buckets.values():
-                rows.sort(key=_place)
-        return self.buckets.get(subject_key, [])
-
-    def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
-        wanted = set(raws)
-        return [edge for _, edge in sorted(self.edges.items()) if {edge.child, edge.parent} & wanted]
-
-    def put_soft(self, edges: Sequence[SoftEdge]) -> None:
-        self.edges.update((edge.child, edge) for edge in edges)
-
-    def remove_soft(self, children: Iterable[str]) -> None:
-        for child in children:
-            self.edges.pop(child, None)
-
-    def threads(self, raws: Iterable[str]) -> dict[str, int]:
-        return {raw: self.home[raw] for raw in raws if raw in self.home}
-
-    def new_threads(self, count: int) -> list[int]:
-        self.last += count
-        return list(range(self.last - count + 1, self.last + 1))
-
-    def assign(self, homes: Mapping[str, int]) -> None:
-        self.home.update(homes)
-
-    def merge(self, surrogates: Iterable[int], into: int) -> None:
-        gone = set(surrogates)
-        self.home.update((raw, into) for raw, surrogate in self.home.items() if surrogate in gone)
-
-    def touch(self, surrogates: Iterable[int]) -> None: ...
+    @property
+    def last(self) -> int:
+        return self._last
 
 
 # ---- what must come of a set of messages --------------------------------------------------------------
@@ -151,26 +80,52 @@ Outcome = dict[str, Any]
 
 def outcome_of(nodes: Sequence[Node], policy: ThreadPolicy, dates: Mapping[str, str]) -> Outcome:
     """Return partition, guesses and conversations of a set of messages, worked out without an index."""
-    edges = [edge for one in nodes if is_waiting(one) and (edge := _guess(one, nodes, policy))]
+    twins = twins_of(nodes)
+    edges = [edge for one in nodes if is_seeking(one) and (edge := _guess(one, nodes, twins, policy))]
+    reused = {own for own, (first, last) in twins.items() if first != last}
+    keys = {one.raw: set(hard_keys(one)) - reused for one in nodes}
     groups = [{one.raw} for one in nodes]
     links = [(edge.child, edge.parent) for edge in edges]
-    links += [(a.raw, b.raw) for a in nodes for b in nodes if set(hard_keys(a)) & set(hard_keys(b))]
+    links += [(a.raw, b.raw) for a in nodes for b in nodes if keys[a.raw] & keys[b.raw]]
     for one, other in links:
         joined = [group for group in groups if {one, other} & group]
         groups = [group for group in groups if group not in joined] + [set().union(*joined)]
-    return _outcome({one.raw: one for one in nodes}, groups, edges, dates)
+    return _outcome({one.raw: one for one in nodes}, groups, edges, dates, twins)
 
 
-def _guess(child: Node, nodes: Sequence[Node], policy: ThreadPolicy) -> SoftEdge | None:
+Twins = dict[str, tuple[str, str]]
+
+
+def twins_of(nodes: Iterable[Node]) -> Twins:
+    """Return the first and last twin key under each id."""
+    found: dict[str, set[str]] = {}
+    for one in nodes:
+        found.setdefault(one.msg_id, set()).add(one.twin_key)
+    return {own: (min(keys), max(keys)) for own, keys in found.items()}
+
+
+def _guess(child: Node, nodes: Sequence[Node], twins: Twins, policy: ThreadPolicy) -> SoftEdge | None:
     def place(one: Node) -> tuple[str, bool, str]:
-        return (one.date or "", is_waiting(one), one.raw)
+        return (one.date or "", is_seeking(one), one.raw)
 
+    def age(one: Node) -> tuple[str, int]:
+        return (one.date or "", node_number(one.raw))
+
+    if any(ref in twins and twins[ref][0] == twins[ref][1] for ref in child.refs):
+        return None
     since = earliest(child, policy)
-    bucket = [one for one in nodes if has_bucket(one) and one.subject_key == child.subject_key]
+    bucket = [one for one in nodes if bucket_key(one) == bucket_key(child)]
     seen = sorted(
         (one for one in bucket if since <= (one.date or "") and place(one) < place(child)), key=place
     )
-    return choose_parent(child, seen[-policy.bucket_limit :], policy)
+    edge = choose_parent(child, seen[-policy.bucket_limit :], policy)
+    if edge is not None or child.refs:
+        return edge
+    authors = []
+    for piece in child.quoted:
+        wrote = [one for one in nodes if piece in said_index(one) and (one.date or "") < (child.date or "")]
+        authors.append((piece, sorted(wrote, key=age)[: policy.line_limit]))
+    return choose_quoted(child, authors, policy)
 
 
 def outcome_in(index: ThreadIndex, raws: Iterable[str], dates: Mapping[str, str]) -> Outcome:
@@ -180,16 +135,21 @@ def outcome_in(index: ThreadIndex, raws: Iterable[str], dates: Mapping[str, str]
     for raw, surrogate in index.threads(sorted(nodes)).items():
         groups.setdefault(surrogate, set()).add(raw)
     assert sum(map(len, groups.values())) == len(nodes), "a message without a thread"
-    return _outcome(nodes, groups.values(), index.soft_edges(sorted(nodes)), dates)
+    twins = index.twins(sorted({one.msg_id for one in nodes.values()}))
+    return _outcome(nodes, groups.values(), index.soft_edges(sorted(nodes)), dates, twins)
 
 
 def _outcome(
-    nodes: Mapping[str, Node], groups: Iterable[set[str]], edges: Sequence[SoftEdge], dates: Mapping[str, str]
+    nodes: Mapping[str, Node],
+    groups: Iterable[set[str]],
+    edges: Sequence[SoftEdge],
+    dates: Mapping[str, str],
+    twins: Twins,
 ) -> Outcome:
     conversations = []
     for group in groups:
         inside = [edge for edge in edges if edge.child in group]
-        conversations.append(settle([nodes[raw] for raw in sorted(group)], inside, dates))
+        conversations.append(settle([nodes[raw] for raw in sorted(group)], inside, dates, twins))
     return {
         "threads": sorted(sorted(group) for group in groups),
         "guesses": sorted((edge.child, edge.parent, edge.score, edge.reason) for edge in edges),
@@ -211,17 +171,19 @@ def message(raw: str, code: int) -> Node:
     others = [ref for ref in [*IDS, *PHANTOMS] if ref != msg_id]
     refs = chance.sample(others, chance.choice([0, 0, 0, 0, 0, 1, 1, 2]))
     people = chance.sample(PEOPLE, chance.choice([1, 2, 2, 3, 3]))
+    identity = chance.choice(["1" * 32, "2" * 32, "1" * 8 + "3" * 24])
     return Node(
         raw=raw,
         msg_id=msg_id,
-        identity=chance.choice(["1" * 32, "2" * 32, "1" * 8 + "3" * 24]),
+        twin_key=f"twin:{identity[0]}",
+        identity=identity,
         content_hash=raw,
         date=chance.choice(DATES),
         received_count=chance.randrange(3),
         own_ids=[msg_id],
         refs=refs,
         parent_ref=chance.choice([None, *refs]),
-        group_key=chance.choice([None] * 9 + ["group"]),
+        group_keys=chance.choice([[]] * 9 + [["group"]]),
         subject=chance.choice("AB"),
         subject_key=chance.choice(["a"] * 7 + ["b", ""]),
         people=sorted(people),
@@ -229,13 +191,19 @@ def message(raw: str, code: int) -> Node:
         reply_sign=chance.random() < 0.75,
         joins_by_subject=chance.random() < 0.85,
         tokens=sorted(chance.sample("uvw", chance.randrange(4))),
+        said=sorted(chance.sample(range(6), chance.choice([0, 1, 2, 3]))),
+        quoted=sorted(chance.sample(range(6), chance.choice([0, 0, 2, 3]))),
+        forward=chance.random() < 0.1,
+        list_key=chance.choice([None, None, None, "list"]),
     )
 
 
 policies = st.builds(
     ThreadPolicy,
     window_hours=st.sampled_from([1, 2, 168]),
+    long_hours=st.sampled_from([2, 2880]),
     bucket_limit=st.sampled_from([1, 2, 3, 64]),
+    line_limit=st.sampled_from([1, 2, 6]),
     company_domains=st.sampled_from([[], ["us.example"]]),
 )
 worlds = st.lists(codes, min_size=1, max_size=14).map(

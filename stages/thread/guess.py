@@ -1,0 +1,139 @@
+"""Choosing guesses again after the stored set changed: for every reply that the change may concern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from models.base import Record
+from models.thread import Node, SoftEdge, bucket_key, is_seeking, said_index
+from stages.thread.config import ThreadPolicy
+from stages.thread.index import ThreadIndex
+from stages.thread.soft import choose_parent, choose_quoted, earliest, latest
+
+Twins = dict[str, tuple[str, str]]
+
+
+class Change(Record):
+    """One change of the stored set: rows as they were, rows as they are, what was filed (changed or not), and
+    the twin keys (first, last) under each id that they own, before and after."""
+
+    before: list[Node]
+    fresh: list[Node]
+    filed: list[Node]
+    was: Twins
+    now: Twins
+
+    def newly_reused(self) -> list[str]:
+        """Return the ids that unlike messages carry now and did not before."""
+        return sorted(one for one in self.now if _reused(self.now, one) and not _reused(self.was, one))
+
+    def no_longer_reused(self) -> list[str]:
+        """Return the ids that unlike messages carried before and no longer do."""
+        return sorted(one for one in self.was if _reused(self.was, one) and not _reused(self.now, one))
+
+    def renamed_ids(self) -> list[str]:
+        """Return the ids whose first message is another one now while unlike messages carry them."""
+        ids = self.was.keys() | self.now.keys()
+        either = [one for one in ids if _reused(self.was, one) or _reused(self.now, one)]
+        return sorted(one for one in either if _first(self.was, one) != _first(self.now, one))
+
+    def answerable(self) -> list[str]:
+        """Return the ids that can be answered now and could not before, or the other way round."""
+        ids = self.was.keys() | self.now.keys()
+        return sorted(one for one in ids if _answerable(self.was, one) != _answerable(self.now, one))
+
+
+def _reused(twins: Twins, own: str) -> bool:
+    return own in twins and twins[own][0] != twins[own][1]
+
+
+def _first(twins: Twins, own: str) -> str | None:
+    return twins[own][0] if own in twins else None
+
+
+def _answerable(twins: Twins, own: str) -> bool:
+    return own in twins and twins[own][0] == twins[own][1]
+
+
+def guess_again(
+    change: Change, index: ThreadIndex, policy: ThreadPolicy
+) -> tuple[list[SoftEdge], list[SoftEdge]]:
+    """Choose again for the replies that were filed, and for every one that the change could win or lose;
+    returns the edges that came (or changed) and those that went."""
+    changed = [*change.before, *change.fresh]
+    children = {node.raw: node for node in change.filed if is_seeking(node)}
+    for node in _reached(changed, index, policy):
+        children[node.raw] = node
+    named = index.holders(change.answerable())
+    own = {node.raw for node in (*changed, *change.filed)}
+    # an edge of another policy may reach further than this one looks
+    edges = index.soft_edges(sorted({*own, *children, *named}))
+    strays = {edge.child for edge in edges if edge.parent in own}
+    more = sorted(({*named} | strays) - own - children.keys())
+    children.update((node.raw, node) for node in index.nodes(more) if is_seeking(node))
+    old = {edge.child: edge for edge in edges if edge.child in own or edge.child in children}
+    new = {edge.child: edge for edge in _choose(list(children.values()), index, policy)}
+    gained = [edge for raw, edge in new.items() if old.get(raw) != edge]
+    lost = [edge for raw, edge in old.items() if raw not in new or new[raw].parent != edge.parent]
+    index.remove_soft(sorted(old.keys() - new.keys()))
+    index.put_soft(gained)
+    return gained, lost
+
+
+def _reached(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[Node]:
+    """Return the replies that one of `changed` (rows as they were or are) could win or lose as a parent."""
+    movers = [node for node in changed if bucket_key(node)]
+    last = index.last_seeking(sorted({bucket_key(node) for node in movers}))
+    found: dict[str, Node] = {}
+    for node in movers:
+        if (node.date or "") <= last.get(bucket_key(node), ""):
+            after = index.seeking_after(node, latest(node, policy), policy.bucket_limit)
+            found.update((child.raw, child) for child in after)
+    quoting = _quoting(changed, index, policy)
+    found.update((node.raw, node) for node in index.nodes(sorted(quoting - found.keys())) if is_seeking(node))
+    return list(found.values())
+
+
+def _quoting(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> set[str]:
+    """Return the replies that quote what one of `changed` wrote, where that may tell its author."""
+    dated = [node for node in changed if node.date is not None]
+    last = index.last_quoting(sorted({piece for node in dated for piece in said_index(node)}))
+    found: set[str] = set()
+    for node in dated:
+        since = node.date or ""
+        for piece in said_index(node):
+            if last.get(piece, "") < since:
+                continue
+            others = [raw for raw in index.authors(piece, "~", policy.line_limit + 1) if raw != node.raw]
+            until = None
+            if len(others) >= policy.line_limit:  # after that many others, one more tells nothing
+                until = max(one.date or "" for one in index.nodes(others[: policy.line_limit]))
+            found.update(index.quoting(piece, since, until))
+    return found
+
+
+def _choose(children: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[SoftEdge]:
+    """Return the guesses for `children` as the stored set is now."""
+    named = sorted({ref for child in children for ref in child.refs})
+    answerable = {ref for ref, (first, last) in index.twins(named).items() if first == last}
+    found = []
+    for child in sorted(children, key=lambda child: child.raw):
+        if answerable.intersection(child.refs):
+            continue
+        edge = choose_parent(child, index.before(child, earliest(child, policy), policy.bucket_limit), policy)
+        if edge is None and child.quoted and not child.refs:
+            edge = choose_quoted(child, _authors(child, index, policy), policy)
+        if edge is not None:
+            found.append(edge)
+    return found
+
+
+def _authors(child: Node, index: ThreadIndex, policy: ThreadPolicy) -> list[tuple[int, list[Node]]]:
+    """Return, for pieces that `child` quotes, the first messages before it that wrote them."""
+    raws = {piece: index.authors(piece, child.date or "", policy.line_limit) for piece in child.quoted}
+    nodes = {node.raw: node for node in index.nodes(_flat(raws.values()))}
+    return [(piece, [nodes[raw] for raw in found if raw in nodes]) for piece, found in raws.items() if found]
+
+
+def _flat(lists: Iterable[Iterable[str]]) -> list[str]:
+    return sorted({raw for one in lists for raw in one})
