@@ -397,13 +397,13 @@ def test_long_ids_and_subjects_are_looked_up_as_short_ones_are(ledger: Ledger, l
     waits = node(A, own_ids=[ident], subject_key=subject, date=AT, reply_sign=True, joins_by_subject=True)
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
-        index.put([waits], [True])
+        index.put([waits])
         [thread] = index.new_threads(1)
         index.assign({A: thread})
         assert index.homes([ident]) == {ident: thread}
-        assert index.last_waiting([subject]) == {subject: AT}
+        assert index.last_seeking([subject]) == {subject: AT}
         later = node(B, subject_key=subject, date="2026-03-03T00:00:00Z")
-        assert raws_of(index.before(later, False, "", 5)) == [A]
+        assert raws_of(index.before(later, "", 5)) == [A]
 
 
 def test_an_old_thread_id_leads_to_the_present_one(ledger: Ledger) -> None:
