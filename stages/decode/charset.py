@@ -15,11 +15,17 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from stages.decode.readings import DOUBLE, LABELLED, WEAK, readings, weigh
+
 _SNIFF_BYTES = 32_768
-_OVERRULE_BYTES = 16  # under this many high bytes a detector only guesses
-_OVERRULE_CONFIDENCE = 0.2
+_LONG = 200  # from this many high bytes on, a label that reads plausibly is believed
+_MARGIN = 3.0  # by which another reading must be better than the label's
+_NATURAL = -8.5  # weight for each high byte, under which a reading is no text
+_VALID_UTF8 = 6.0  # what being valid UTF-8 weighs
+_CHANCE_BYTES = 200  # longer text is not valid UTF-8 by chance
+_SURE = 0.3  # of the detector
 _ESCAPE = re.compile(rb"\x1b(?:\$[()]?[@A-Z]|\([A-Z])")
-_HZ = re.compile(rb"~\{[!-}]{2,400}~\}")
+_HZ = re.compile(rb"~\{(?:[!-w][!-~]){1,500}~\}")
 _LABEL = re.compile(r"[^a-z0-9_.+:-]+")
 
 
@@ -61,7 +67,7 @@ def codec_of(label: str | None) -> str | None:
 
 def decode_bytes(data: bytes, label: str | None) -> str:
     """Return `data` as text by the chain of this module."""
-    if b"\x1b" not in data and data.isascii() and not _is_seven_bit(label):
+    if b"\x1b" not in data and b"~{" not in data and data.isascii() and not _is_seven_bit(label):
         return data.decode("ascii")
     return decode_text(data, label).text
 
@@ -73,11 +79,17 @@ def decode_text(data: bytes, label: str | None) -> Text:
     if marked is not None:
         return marked
     if data.isascii():
+        if b"\0" in data and (codec is None or not codec.startswith(("utf-16", "utf-32"))):
+            sixteen = _by_nulls(data)
+            if sixteen is not None:
+                return sixteen
         return _seven_bit(data, codec)
-    if b"\x1b" in data or (codec or "").startswith("iso2022"):
+    if b"\x1b" in data:
         text = _iso2022(data, codec)
         if text is not None:
             return text
+    if codec is not None and codec.startswith("iso2022"):
+        codec = "cp949" if codec == "iso2022_kr" else "cp932"
     if codec != "utf-8" and codec is not None and codec.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         return Text(_clean(data.decode(codec, "replace")), codec)
     try:
@@ -85,37 +97,70 @@ def decode_text(data: bytes, label: str | None) -> Text:
     except UnicodeDecodeError:
         pass
     else:
+        by_chance = _not_utf8(data, text8, codec)
+        if by_chance is not None and codec is not None:
+            return Text(by_chance, codec)
         fault = None if codec in {None, "utf-8", "utf-8-sig"} else f"labelled {label}, is utf-8"
         return Text(text8, "utf-8", fault)
     return _legacy(data, codec, label)
 
 
 def _legacy(data: bytes, codec: str | None, label: str | None) -> Text:
-    labelled = _strict(data, codec) if codec not in {None, "utf-8", "ascii"} else None
-    if labelled is not None and codec is not None and _plausible(labelled, codec):
-        return Text(_clean(labelled), codec)
-    broken = _mostly_utf8(data) if codec in {None, "utf-8"} else None
-    if broken is not None:
-        return Text(_clean(broken), "utf-8", "broken utf-8")
-    found, confidence = _detect(data)
+    """Return 8-bit text that is not UTF-8: by its label, unless another reading is clearly the better one."""
+    if len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 20 + 2:
+        sixteen = _by_nulls(data)
+        if sixteen is not None:
+            return sixteen
+        return Text(_clean(data.decode("utf-8", "replace")), "utf-8", "holds bytes that are no text")
+    named = None if codec in {"utf-8", "ascii"} else codec
+    labelled = _strict(data, named)
     high = len(data) - len(data.translate(None, _HIGH))
-    if labelled is not None and codec is not None:
-        sure = high >= _OVERRULE_BYTES and confidence >= _OVERRULE_CONFIDENCE
-        if not sure or found is None or found == codec:
-            return Text(_clean(labelled), codec)
-    if found is not None:
-        text = _strict(data, found)
+    if labelled is not None and named is not None and high >= _LONG and _plausible(labelled, named):
+        return Text(_clean(labelled), named)
+    if named is None:
+        broken = _mostly_utf8(data)
+        if broken is not None:
+            return Text(_clean(broken), "utf-8", "broken utf-8")
+    ranked = readings(data, named, WEAK if named == "cp1252" else LABELLED)
+    own = next((reading.weight for reading in ranked if reading.codec == named), None)
+    natural = bool(ranked) and ranked[0].natural >= _NATURAL
+    for best in ranked[:3] if natural else []:
+        if best.codec == named or (own is not None and best.weight < own + _MARGIN):
+            break
+        if own is None and labelled is not None and best.weight < ranked[0].weight:
+            break
+        text = _strict(data, best.codec)
         if text is not None:
-            fault = None if label is None else f"labelled {label}, read as {found}"
-            return Text(_clean(text), found, fault)
-    if labelled is not None and codec is not None:
-        return Text(_clean(labelled), codec)
-    last = codec if codec not in {None, "utf-8", "ascii"} else found or "cp1252"
-    assert last is not None
+            fault = None if label is None else f"labelled {label}, read as {best.codec}"
+            return Text(_clean(text), best.codec, fault)
+    if labelled is not None and named is not None:
+        return Text(_clean(labelled), named)
+    return _unlabelled(data, named, label)
+
+
+def _unlabelled(data: bytes, named: str | None, label: str | None) -> Text:
+    """Return text that neither its label nor the usual codecs read: what the detector says, or a reading
+    with replacements where it says nothing or the bytes are no text at all."""
+    found, confidence = _detect(data)
+    text = _strict(data, found)
+    if text is not None and found is not None and confidence >= _SURE:
+        return Text(_clean(text), found, None if label is None else f"labelled {label}, read as {found}")
+    last = named or "utf-8"
     return Text(_clean(data.decode(last, "replace")), last, f"not valid {label or last}")
 
 
+def _not_utf8(data: bytes, text8: str, codec: str | None) -> str | None:
+    """Return the label's reading of a few two-byte characters that are valid UTF-8 by chance only."""
+    if codec not in DOUBLE or len(data) > _CHANCE_BYTES or max(text8) >= "\u0800":
+        return None
+    labelled = _strict(data, codec)
+    if labelled is None or codec is None:
+        return None
+    return labelled if weigh(labelled, codec) + LABELLED > weigh(text8, "utf-8") + _VALID_UTF8 else None
+
+
 _HIGH = bytes(range(128, 256))
+_CONTROLS = bytes((*range(9), 11, *range(14, 27), *range(28, 32), 127))
 
 
 def _mostly_utf8(data: bytes) -> str | None:
@@ -135,6 +180,16 @@ def _by_mark(data: bytes) -> Text | None:
     return None
 
 
+def _by_nulls(data: bytes) -> Text | None:
+    """Return UTF-16 without a mark, which has a NUL for each letter of Latin scripts; None if it is none."""
+    for codec, nulls in (("utf-16-le", data[1::2]), ("utf-16-be", data[0::2])):
+        if nulls.count(0) * 10 >= 3 * len(nulls) and data.count(0) - nulls.count(0) < len(nulls) // 50 + 1:
+            text = _strict(data[: len(data) // 2 * 2], codec)
+            if text is not None:
+                return Text(_clean(text), codec)
+    return None
+
+
 def _is_seven_bit(label: str | None) -> bool:
     codec = codec_of(label) if label else None
     return codec is not None and codec.startswith(("iso2022", "hz", "utf-7", "utf-16", "utf-32"))
@@ -145,9 +200,9 @@ def _seven_bit(data: bytes, codec: str | None) -> Text:
         text = _iso2022(data, codec)
         if text is not None:
             return text
-    if codec == "hz" or (codec == "gb18030" and _HZ.search(data)):
+    if codec == "hz" or b"~{" in data:
         text_hz = _strict(data, "hz")
-        if text_hz is not None:
+        if text_hz is not None and (codec == "hz" or (_HZ.search(data) and _plausible(text_hz, "gb18030"))):
             return Text(text_hz, "hz")
     if codec is not None and codec.startswith(("utf-7", "utf-16", "utf-32")):
         # a bad run of UTF-7 costs that run only; of the others it makes the whole text meaningless

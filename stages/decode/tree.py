@@ -172,7 +172,8 @@ def _open_nested(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> Non
 def _open_multipart(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
     default = "message/rfc822" if part.mime == "multipart/digest" else "text/plain"
     for boundary, kind in _boundaries(part):
-        spans = _spans(part.source, part.start, part.end, boundary, policy.max_parts)
+        open_end = kind == "boundary_prefix"
+        spans = _spans(part.source, part.start, part.end, boundary, policy.max_parts, open_end=open_end)
         if spans:
             if kind:
                 _note(repairs, kind, part.mime)
@@ -215,10 +216,15 @@ def _boundaries(part: Part) -> Iterator[tuple[bytes, str | None]]:
     seen = _GUESS.search(part.source, part.start, part.end)
     if seen and seen[1] != declared:
         yield seen[1], "boundary_guessed"
+    if declared:
+        yield declared, "boundary_prefix"  # RFC 2046 §5.1.1 compares the beginning of the line only
 
 
-def _spans(source: bytes, start: int, end: int, boundary: bytes, max_parts: int) -> list[tuple[int, int]]:
-    """Return the spans between the delimiter lines of `boundary`; [] if there is none.
+def _spans(
+    source: bytes, start: int, end: int, boundary: bytes, max_parts: int, *, open_end: bool = False
+) -> list[tuple[int, int]]:
+    """Return the spans between the delimiter lines of `boundary`; [] if there is none. With `open_end` a
+    line that only begins with the delimiter is one too.
 
     The line end in front of a delimiter belongs to it (RFC 2046 §5.1.1). A missing close delimiter ends
     the last part at `end`.
@@ -237,7 +243,7 @@ def _spans(source: bytes, start: int, end: int, boundary: bytes, max_parts: int)
         stop = source.find(b"\n", found, end)
         line_end = end if stop < 0 else stop
         tail = source[at : min(line_end, at + _LONGEST_TAIL)]
-        if tail.strip(b" \t\r") not in {b"", b"--"}:
+        if not open_end and tail.strip(b" \t\r") not in {b"", b"--"}:
             continue
         at = line_end
         if opened >= 0:

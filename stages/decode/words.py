@@ -21,7 +21,8 @@ def header_text(value: bytes, hint: str | None = None) -> str:
     """Return a raw value as text, its encoded words untouched; `hint` is the charset label to try for
     8-bit values (most often that of the body)."""
     if value.isascii():
-        return decode_bytes(value, None) if b"\x1b" in value else value.decode("ascii")
+        seven_bit = b"\x1b" in value or b"~{" in value
+        return decode_bytes(value, hint) if seven_bit else value.decode("ascii")
     return decode_bytes(value, hint)
 
 
