@@ -117,15 +117,15 @@ def _legacy(data: bytes, codec: str | None, label: str | None) -> Text:
     high = len(data) - len(data.translate(None, _HIGH))
     if labelled is not None and named is not None and high >= _LONG and _plausible(labelled, named):
         return Text(_clean(labelled), named)
-    if named is None:
-        broken = _mostly_utf8(data)
+    if named is None or named in DOUBLE:
+        broken = _mostly_utf8(data, sure=named is not None)
         if broken is not None:
             return Text(_clean(broken), "utf-8", "broken utf-8")
     ranked = readings(data, named, WEAK if named == "cp1252" else LABELLED)
     own = next((reading.weight for reading in ranked if reading.codec == named), None)
     natural = bool(ranked) and ranked[0].natural >= _NATURAL
     for best in ranked[:3] if natural else []:
-        if best.codec == named or (own is not None and best.weight < own + _MARGIN):
+        if best.codec == named or (own is not None and best.weight < own + _MARGIN + 0.1 * high):
             break
         if own is None and labelled is not None and best.weight < ranked[0].weight:
             break
@@ -163,10 +163,14 @@ _HIGH = bytes(range(128, 256))
 _CONTROLS = bytes((*range(9), 11, *range(14, 27), *range(28, 32), 127))
 
 
-def _mostly_utf8(data: bytes) -> str | None:
-    """Return the UTF-8 reading if at most a tenth of the non-ASCII characters are broken."""
+def _mostly_utf8(data: bytes, *, sure: bool) -> str | None:
+    """Return the UTF-8 reading if few characters are broken: a tenth, or, to be `sure` against a label,
+    half as many as there are whole ones of three bytes (which no other text has by chance)."""
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd")
+    if sure:
+        whole = sum(1 for c in text if c >= "\u0800") - bad
+        return text if whole >= 2 and whole >= 2 * bad else None
     good = sum(1 for c in text if c > "\x7f") - bad
     return text if good > 9 * bad else None
 

@@ -7,6 +7,7 @@ the package's own functions may download a larger one.
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import tomllib
 from functools import lru_cache
@@ -20,6 +21,7 @@ _READ_CHARS = 6_000
 _MODEL_CHARS = 500
 # A character of these scripts is less than a word; with it one sentence weighs the same in two languages.
 _WORDS_PER_HAN, _WORDS_PER_KANA, _WORDS_PER_HANGUL = 0.6, 0.5, 0.4
+_CJK_PER_WORD = 14  # a foreign word among more characters than this is a name, not another language
 _ADDRESSES = re.compile(r"https?://[^\s<>]{1,2000}|www\.[^\s<>]{1,500}|[^\s<>@]{1,64}@[^\s<>@]{1,255}")
 _HEADER_LINE = re.compile(r"[*_ ]{0,3}[^\W\d_][\w 　-]{0,19}[*_ ]{0,2}[:：]")
 _DIVIDER = re.compile(r"[-_=*~#—─━═＝－]{5,}|-{2,20}.{1,60}-{2,20}$")
@@ -30,8 +32,14 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u3041-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     "\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff々]+"
 )
+_SHORT_WORDS = 12  # a line of more words is the model's alone
+_SMALL_WORD = 1.6  # what a small word weighs (log scale)
+_PLAIN = 2.5  # and what letters without any mark weigh for English, Cyrillic ones for Russian
+_SMALL = re.compile(r"[^\W\d_]{1,12}")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTER = re.compile(r"[^\W\d_]")
+_CJK_NAMES = frozenset({"zh", "ja", "ko"})
 _JAPANESE = frozenset({"iso2022_jp", "iso2022_jp_ext", "iso2022_jp_2004", "cp932", "euc_jp", "shift_jis"})
 _TRADITIONAL = frozenset({"big5hkscs", "big5", "cp950"})
 
@@ -70,7 +78,7 @@ def identify(text: str, codec: str | None = None) -> Tongue:
     rest = clean if ascii_only else _CJK.sub(" ", clean)
     words = _WORD.findall(rest)
     if words:
-        if len(words) * 8 >= kana + han + hangul:
+        if len(words) * _CJK_PER_WORD >= kana + han + hangul:
             name = _by_model(rest, words)
             if name in {"zh", "ja", "ko", "wuu", "yue"}:  # no such letter is left in `rest`
                 name = "en"
@@ -81,7 +89,8 @@ def identify(text: str, codec: str | None = None) -> Tongue:
     if not counts:
         return Tongue(None, [], "none")
     total = sum(counts.values())
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    # where both weigh the same, foreign words stand in a Chinese sentence, not the other way round
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0][:2] not in _CJK_NAMES, item[0]))
     shares = [Share(language=name, share=round(count / total, 4)) for name, count in ranked]
     return Tongue(ranked[0][0], shares, methods[ranked[0][0]])
 
@@ -170,17 +179,39 @@ def _model() -> Any:
 
 
 def _by_model(text: str, words: list[str]) -> str:
-    """Return the model's language code; English where a few plain words leave it unsure."""
+    """Return the language code of words without CJK letters; on short lines small words have a say too, and
+    English is what a few plain words are without any sign of another language."""
     line = " ".join(text.split())[:_MODEL_CHARS]
     if line.isupper():
         line = line.lower()
-    labels = _model().predict(line, k=1)
-    label, sure = _first(labels)
-    if label is None:
-        return "en"
-    if line.isascii() and (sure < 0.35 or (len(words) <= 8 and sure < 0.6)):
-        return "en"
-    return label
+    if len(words) > _SHORT_WORDS:
+        label, sure = _first(_model().predict(line, k=1))
+        return "en" if label is None or (line.isascii() and sure < 0.35) else label
+    labels, sures = _model().predict(line, k=4)
+    weights = {
+        str(label).removeprefix("__label__"): math.log(max(float(sure), 1e-3))
+        for label, sure in zip(labels, sures, strict=True)
+    }
+    floor = math.log(1e-3)
+    if line.isascii():
+        weights["en"] = weights.get("en", floor) + _PLAIN
+    elif _CYRILLIC.search(line):
+        weights["ru"] = weights.get("ru", floor) + _PLAIN
+    for word in _SMALL.findall(line.casefold()):
+        for language in _function_words().get(word, ()):
+            weights[language] = weights.get(language, floor) + _SMALL_WORD
+    return max(weights.items(), key=lambda item: (item[1], item[0]))[0]
+
+
+@lru_cache(maxsize=1)
+def _function_words() -> dict[str, tuple[str, ...]]:
+    """Return for each small word the languages that it belongs to."""
+    pack = tomllib.loads(files("stages.decode").joinpath("packs/function_words.toml").read_text("utf-8"))
+    owners: dict[str, tuple[str, ...]] = {}
+    for language, words in pack["words"].items():
+        for word in dict.fromkeys(words.split()):
+            owners[word] = (*owners.get(word, ()), language)
+    return owners
 
 
 def _first(answer: Any) -> tuple[str | None, float]:

@@ -88,6 +88,8 @@ def _letters(codec: str) -> _Letters:
     weight: dict[str, float] = {}
     script: dict[str, str] = {}
     han = pack["han"]
+    kana = "".join(map(chr, range(0x3041, 0x3097))), "".join(map(chr, range(0x30A1, 0x30FB))) + "ー"
+    boxes = "".join(map(chr, range(0x2500, 0x2580)))  # in tables and trees that programs print
     if codec in {"gb18030", "big5hkscs"}:
         first, second = han["simplified" if codec == "gb18030" else "traditional"]
         other = han["traditional" if codec == "gb18030" else "simplified"]
@@ -95,19 +97,21 @@ def _letters(codec: str) -> _Letters:
             plane = _repertoire("gb2312", range(0xB0, 0xD8)), _repertoire("gb2312", range(0xD8, 0xF8))
         else:
             plane = _repertoire("big5", range(0xA4, 0xC7)), _repertoire("big5", range(0xC9, 0xFA))
-        _tiers(weight, [(_WIDE_SIGNS, -5.0), (first, -6.7), (second, -8.7)])
-        _tiers(weight, [(str(han["names"]), -9.0), (other[0], -8.5), (other[1], -9.5), (plane[0], -11.0), (plane[1], -13.5)])
+        _tiers(weight, [(_WIDE_SIGNS, -5.0), (first, -6.7), (second, -8.7), (other[0], -8.5)])
+        _tiers(weight, [(str(han["names"]), -9.0), (other[1], -9.5), (plane[0], -11.0), (plane[1], -13.5)])
+        _tiers(weight, [(kana[0] + kana[1], -7.0), (boxes, -7.0)])
     elif codec in {"cp932", "euc_jp"}:
         first, second = han["kanji"]
-        kana = "".join(map(chr, range(0x3041, 0x3097))), "".join(map(chr, range(0x30A1, 0x30FB)))
         plane = _repertoire("euc_jp", range(0xB0, 0xD0)), _repertoire("euc_jp", range(0xD0, 0xF5))
-        _tiers(weight, [(_WIDE_SIGNS, -5.0), (kana[0], -4.6), (kana[1] + "ー", -6.2)])
+        _tiers(weight, [(_WIDE_SIGNS, -5.0), (kana[0], -4.6), (kana[1], -6.2)])
         _tiers(weight, [("①②③④⑤⑥㈱№髙々", -8.5), (first, -7.2), (second, -8.5)])
-        _tiers(weight, [(plane[0], -11.0), (plane[1], -14.0)])
-        _tiers(weight, [("".join(map(chr, range(0xFF61, 0xFFA0))), -7.5)])
+        _tiers(weight, [(plane[0], -11.0), (plane[1], -14.0), (boxes, -8.0)])
+        _tiers(weight, [("".join(map(chr, range(0xFF66, 0xFFA0))), -8.0)])
     elif codec == "cp949":
         plane = _repertoire("euc_kr", range(0xB0, 0xC9)), _repertoire("euc_kr", range(0xCA, 0xFE))
-        _tiers(weight, [(_WIDE_SIGNS, -6.5), (han["hangul"][0], -5.7), (plane[0], -8.8), (plane[1], -13.0)])
+        _tiers(weight, [(_WIDE_SIGNS, -6.5), (han["hangul"][0], -5.7), (plane[0], -8.8)])
+        # Outlook with Korean settings labels Chinese mail so; the characters are there, in other places
+        _tiers(weight, [(han["traditional"][0] + han["kanji"][0], -9.0), (plane[1], -12.0), (boxes, -8.0)])
     for name, letters in pack["alphabets"].items():
         _alphabet(weight, script, name, str(letters), native=_native(codec) == name)
     if codec not in DOUBLE:
