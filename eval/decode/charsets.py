@@ -56,7 +56,9 @@ def mail_of(row: Row) -> bytes:
     data = row.text.encode(row.encoding)
     if not row.short:
         label = f'; charset="{row.label}"' if row.label else ""
-        head = f"Subject: table\r\nContent-Type: text/plain{label}\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        head = (
+            f"Subject: table\r\nContent-Type: text/plain{label}\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        )
         return head.encode("ascii") + b64encode(data)
     if row.label:
         return f"Subject: =?{row.label}?B?".encode("ascii") + b64encode(data) + b"?=\r\n\r\n.\r\n"
@@ -79,7 +81,7 @@ def score() -> list[Line]:
             line.right += 1
         else:
             line.misses.append(f"{row.label or 'no label'}: {row.text[:24]!r} read as {found[:24]!r}")
-    out = []
+    out: list[Line] = []
     for rightly, name in ((True, "rightly labelled"), (False, "mislabelled or not labelled")):
         part = [line for (kind, _), line in lines.items() if kind is rightly]
         out.extend(Line(f"{name}: {line.name}", line.right, line.total, line.misses) for line in part)
