@@ -22,6 +22,9 @@ _ICON = re.compile(r"^[^\w+(（<\[〒㈜\s|]{1,3}\s?")
 _COMMENT = re.compile(r"-- \S")  # of a query language
 _PATCH = re.compile(r"(?:@@ |\+\+\+ |--- \S|diff |Index: )")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]{1,3}|Inc|Ltd|Corp|Co|St|Ave|Rd|Blvd|Ste|Jr|Sr|Str|Nr|Tel)\.$")
+_CJK_NAME = re.compile(
+    r"[\u4e00-\u9fff]{2,4}$|[\uac00-\ud7a3]{2,4}$|[\u4e00-\u9fff]{1,3}[ \u3000][\u4e00-\u9fff\u3040-\u309f]{1,4}$"
+)
 _FULL_NAME = re.compile(
     r"(?:[\"'“]?[^\W\d_][\w.'’-]{0,24}[\"'”]?[ ]){1,4}[^\W\d_][\w.'’-]{0,24}(?:,? [A-Z][A-Za-z.]{1,5}){0,2}$"
 )
@@ -74,8 +77,8 @@ def find_card(book: RuleBook, lines: Sequence[Line], end: int, sender: Sender) -
         if sender.holds_name(text):
             if words or contact or sender.is_company(text):
                 best = index
-            if not sender.is_foreign(text) and (words or contact):
-                break
+            if not sender.is_foreign(text) and (words or contact) and "@" not in text:
+                break  # the head of the card; an address line stands further down in it
         elif sender.is_company(text) and is_card_line(text):
             above = lines[index - 1].text if index else ""
             if is_short_name(above) and sender.may_sign(above) and not is_led(lines, index - 1):
@@ -177,9 +180,9 @@ def _heads_card(book: RuleBook, lines: Sequence[Line], at: int, sender: Sender) 
     text = lines[at].text
     if at and not lines[at - 1].blank:
         return False
-    if not (_FULL_NAME.match(text) or (is_short_name(text) and text[0].isupper())) or not sender.may_sign(
-        text
-    ):
+    if not (_FULL_NAME.match(text) or (is_short_name(text) and (text[0].isupper() or _CJK_NAME.match(text)))):
+        return False
+    if not sender.may_sign(text):
         return False
     above = trim(lines, at)
     return not any(contact_of(book, line) for line in lines[paragraph_start(lines, above) : above])

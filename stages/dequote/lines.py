@@ -53,6 +53,15 @@ class Line:
         self.contact: Rule | Literal[False] | None = None  # looked up once, by `tail`
         self.boxed = 0  # number of the HTML quote container it stands in, 0 for none
 
+    def split_at(self, place: int, words: int) -> Line:
+        """Cut the line before `place` (of the text) and `words` (of its own words); return its first part."""
+        head = Line(self.start, place, self.depth, self.text[:words].strip())
+        head.marked, head.boxed, head.first = self.marked, self.boxed, self.first
+        self.start = self.first = place
+        self.text = self.text[words:]
+        self.label = self.contact = None
+        return head
+
 
 def split_lines(text: str, quote_marks: Sequence[QuoteMark] = ()) -> list[Line]:
     """Return the lines of `text`; their spans cover it without gaps.

@@ -14,6 +14,7 @@ from stages.dequote.lines import TAIL, Label, Line, next_written
 from stages.dequote.packs import Rule, RuleBook, label_key, phrase_key
 
 _LABEL = re.compile(r"[*_|\s\[•]{0,6}([^:：|\t<>@]{1,34})(?:[:：]|\s\|)[*_\s]{0,4}")
+_INNER_LABEL = re.compile(r"(?<=[\s>;])([^\W\d_]{2,14}):(?=\s)")
 _RULE_LINE = re.compile(r"(?:[-_=*~+#/\\─━—–═＝－＿·.]\s?){5,}$")
 _DASHED = re.compile(r"[-—–─=_*~]{2,}\s{0,3}(\S[^\n]{0,70}?)\s{0,3}[-—–─=_*~]{2,}")
 _ADDRESS = re.compile(r"[\w.+\-=]{1,64}@[\w\-]{1,63}\.[\w.\-]{2,63}")
@@ -100,6 +101,8 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
     if first is None or (at and _LOG_LINE.match(lines[at - 1].text)):
         return None
     depth = lines[at].depth
+    if first.role == "from" and ":" in first.value and _is_block(_inner_values(book, first), led=led):
+        return Marker(at, at + 1, first.rules[0])
     second = next_written(lines, at + 1, 2)
     if second is None or second.depth != depth:
         return None
@@ -140,6 +143,20 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
     packs = Counter(rules)
     start = _named_start(lines, at) if first.role == "other" else at
     return Marker(start, end, max(packs, key=lambda rule: packs[rule]))
+
+
+def _inner_values(book: RuleBook, label: Label) -> dict[str, str]:
+    """Return the values of a header that stands on one line: `From: Ivo <ivo@kelp.example> Date: 4 Mar 2026`."""
+    values = {label.role: label.value}
+    role, last = label.role, 0
+    text = label.value[:600]
+    for match in _INNER_LABEL.finditer(text):
+        found = book.labels.get(label_key(match.group(1)))
+        if found:
+            values[role] = text[last : match.start()]
+            role, last = found[0][0], match.end()
+    values[role] = text[last:]
+    return values
 
 
 def _named_start(lines: Sequence[Line], at: int) -> int:

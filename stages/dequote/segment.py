@@ -19,6 +19,7 @@ from stages.dequote.markers import (
 from stages.dequote.packs import RuleBook, rule_book
 from stages.dequote.records import DequoteInput
 from stages.dequote.sender import Sender
+from stages.dequote.small_print import sentence_start
 from stages.dequote.tail import find_tail
 
 _BLANKS = re.compile(r"\n{3,}")
@@ -62,7 +63,7 @@ def segment_message(message: DequoteInput, policy: DequotePolicy) -> Dequoted:
     book = rule_book()
     lines = split_lines(text, message.quote_marks)
     sender = Sender(message.from_)
-    scan = Scan(book, lines, sender, message.subject)
+    scan = Scan(book, text, lines, sender, message.subject)
     scan.find_quotes()
     scan.find_banner()
     scan.find_tails()
@@ -98,8 +99,9 @@ def removed_kinds(policy: DequotePolicy) -> frozenset[str]:
 class Scan:
     """One message under work: a mark for each line, filled in three passes."""
 
-    def __init__(self, book: RuleBook, lines: list[Line], sender: Sender, subject: str) -> None:
+    def __init__(self, book: RuleBook, text: str, lines: list[Line], sender: Sender, subject: str) -> None:
         self.book = book
+        self.text = text
         self.lines = lines
         self.sender = sender
         self.marks: list[Mark] = [OWN] * len(lines)
@@ -138,7 +140,8 @@ class Scan:
             or not line.text.rstrip(": ：").casefold().endswith(self.book.verbs)
         ):
             return False
-        line.depth, line.marked, line.text = 0, False, f"> {line.text}"
+        self.lines[at - 1].text += ">"
+        line.depth, line.marked = 0, False
         return True
 
     def _marker_at(self, at: int) -> Marker | None:
@@ -396,12 +399,31 @@ class Scan:
                 footer = Mark("list_footer", "any:list_footer.below_quote")
                 self.marks[start:end] = [footer] * (end - start)
                 continue
+            end += self._split_disclaimer(start, end)
             for cut in find_tail(self.book, self.lines[start:end], self.sender):
                 mark = Mark(cut.kind, cut.rule, hard=cut.hard)
                 self.marks[start + cut.start : start + cut.end] = [mark] * (cut.end - cut.start)
             last = last and all(
                 self.marks[i] is not OWN for i in range(start, end) if not self.lines[i].blank
             )
+
+    def _split_disclaimer(self, start: int, end: int) -> int:
+        """Give a disclaimer that ends the last paragraphs of a region a line of its own; return the lines added."""
+        seen = 0
+        for index in range(end - 1, max(start, end - 8) - 1, -1):
+            line = self.lines[index]
+            if line.blank:
+                continue
+            seen += 1
+            at = sentence_start(self.book, line.text)
+            place = self.text.find(line.text[at : at + 24], line.start, line.end) if at is not None else -1
+            if at is not None and place > line.start:
+                self.lines.insert(index, line.split_at(place, at))
+                self.marks.insert(index, OWN)
+                return 1
+            if seen == 3:
+                break
+        return 0
 
     def _is_footer_below(self, start: int, end: int) -> bool:
         """Tell whether a region below a quote is what a server put under the mail: a drawn line, then links."""

@@ -26,6 +26,9 @@ _ATTACHED = re.compile(
 )
 
 
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+
+
 class Cut:
     """Lines `[start, end)` of the region with the kind and rule that were found for them."""
 
@@ -113,7 +116,7 @@ def _advert_start(lines: Sequence[Line], start: int, top: int) -> int:
     for index in range(at - 1, max(at - 9, top - 1), -1):
         text = lines[index].text
         if is_rule_line(text):
-            return index if linked and len(text) >= 20 else start
+            return index if linked and len(text) >= 10 else start
         if lines[index].blank:
             return start
         linked = linked or "http" in text or "www." in text
@@ -173,6 +176,21 @@ def _is_cited(rule: Rule, lines: Sequence[Line], at: int, text: str) -> bool:
     if len(outside) == len(text.strip(" .,;。，；")) or rule.matches(outside):
         return False
     return bool(outside) or (at > 0 and lines[at - 1].text.endswith((":", "：")))
+
+
+def sentence_start(book: RuleBook, text: str) -> int | None:
+    """Return where in one line, behind the sender's own sentences, a disclaimer begins; None if it does not."""
+    opening = _SENTENCE.search(text[:4000]) if len(text) >= 24 else None
+    if opening is None or book.line_rule("disclaimer", text[: opening.start()]):
+        return None
+    for number, match in enumerate(_SENTENCE.finditer(text[:4000])):
+        if number > 40 or match.end() >= len(text):
+            return None
+        following = text[match.end() : match.end() + 300]
+        stop = _SENTENCE.search(following)
+        if book.line_rule("disclaimer", following[: stop.start()] if stop and stop.start() else following):
+            return match.end()
+    return None
 
 
 def _opens(above: str) -> bool:

@@ -52,7 +52,10 @@ def find_tail(book: RuleBook, lines: Sequence[Line], sender: Sender) -> list[Cut
             cut.start, cut.end = cut.start + postscript, cut.end + postscript
         cuts += [cut for cut in below if cut.start > postscript]
         end = trim(lines, postscript)
-    _cut_closing(book, lines, end, sender, cuts)
+    end = trim(lines, _cut_closing(book, lines, end, sender, cuts))
+    card = find_card(book, lines, end, sender) if cuts and sender.is_known else None
+    if card is not None:  # clients that add a card of their own below the typed one
+        cuts.append(Cut(card, end, "signature", contact_rule(book, lines[card:end])))
     cuts.sort(key=lambda cut: cut.start)
     while cuts and cuts[0].start > 0 and _FRAME.match(lines[cuts[0].start - 1].text):
         cuts[0].start -= 1
