@@ -39,13 +39,16 @@ _CORE = ("from", "sent", "to", "cc", "subject")
 class Marker:
     """The lines `[start, end)` that introduce earlier mail; `forward` if their words say "passed on"."""
 
-    __slots__ = ("bare", "end", "forward", "rule", "start")
+    __slots__ = ("author", "bare", "end", "forward", "rule", "start")
 
-    def __init__(self, start: int, end: int, rule: str, *, forward: bool = False, bare: bool = True) -> None:
+    def __init__(
+        self, start: int, end: int, rule: str, *, forward: bool = False, bare: bool = True, author: str = ""
+    ) -> None:
         self.start = start
         self.end = end
         self.rule = rule
         self.forward = forward
+        self.author = author  # who wrote the earlier mail, as the header says
         self.bare = bare  # strong enough to stand for unmarked text below it
 
 
@@ -142,7 +145,7 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
         return None if start is None else Marker(start, end, "en:header.notes")
     packs = Counter(rules)
     start = _named_start(lines, at) if first.role == "other" else at
-    return Marker(start, end, max(packs, key=lambda rule: packs[rule]))
+    return Marker(start, end, max(packs, key=lambda rule: packs[rule]), author=values.get("from", ""))
 
 
 def _inner_values(book: RuleBook, label: Label) -> dict[str, str]:
@@ -252,7 +255,8 @@ def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | N
             break
     if header is None and (not dashed or _is_inside_sentence(lines, at)):
         return None
-    return Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward)
+    author = header.author if header else ""
+    return Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward, author=author)
 
 
 def _is_inside_sentence(lines: Sequence[Line], at: int) -> bool:

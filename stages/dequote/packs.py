@@ -100,15 +100,11 @@ class RuleBook:
         verbs: set[str] = set()
         stamps: set[str] = set()
         no_names: set[str] = set()
-        replies: set[str] = set()
-        forwards: set[str] = set()
         for pack in packs:
             name = pack["language"]
             verbs.update(pack.get("verbs", []))
             stamps.update(pack.get("stamp_words", []))
             no_names.update(pack.get("no_names", []))
-            replies.update(pack.get("reply_prefixes", []))
-            forwards.update(pack.get("forward_prefixes", []))
             for entry in pack.get("header", []):
                 self._add_header(name, entry)
             for entry in pack.get("separator", []):
@@ -142,8 +138,6 @@ class RuleBook:
         self.verbs = tuple(sorted(verb.casefold() for verb in verbs))  # an attribution may end in one
         self.no_names = frozenset(word.casefold() for word in no_names | stamps)
         self.stamp_word = re.compile(rf"(?<!\w)(?:{_any_of(stamps)})(?!\w)", re.IGNORECASE)
-        self.reply_prefix = re.compile(rf"\s*(?:{_any_of(replies)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
-        self.forward_prefix = re.compile(rf"\s*(?:{_any_of(forwards)})\s*(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
 
     def _add_header(self, pack: str, entry: dict[str, Any]) -> None:
         identity = f"{pack}:header.{entry['name']}"

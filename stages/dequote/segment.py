@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from models.message import Dequoted, Segment, SegmentKind
+from models.subjects import read_subject
 from stages.dequote.config import DequotePolicy
 from stages.dequote.lines import Line, next_written, split_lines
 from stages.dequote.markers import (
@@ -105,8 +106,9 @@ class Scan:
         self.lines = lines
         self.sender = sender
         self.marks: list[Mark] = [OWN] * len(lines)
-        self.is_reply = bool(book.reply_prefix.match(subject[:80]))
-        self.passed_on = bool(book.forward_prefix.match(subject[:80]))
+        marks = read_subject(subject).marks[:1] if subject else ()
+        self.is_reply = marks == ("reply",)
+        self.passed_on = marks == ("forward",)
         self.is_forward = False
         self._runs: list[tuple[int, int]] = []  # marked quote runs that nothing introduces
         self._introduced = False
@@ -196,7 +198,46 @@ class Scan:
             return self._mark_bare(end, "forward_body", marker.rule)  # marks lost by wrapping
         if not marker.bare:
             return marker.end
-        return self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
+        end = self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
+        if end == len(self.lines) and marker.author:
+            self._give_back_below(marker, end, own_above)
+        return end
+
+    def _give_back_below(self, marker: Marker, end: int, own_above: bool) -> None:
+        """Give back what the sender wrote below an unmarked earlier mail.
+
+        It begins below the name that closes that mail. Evidence is the sender's own name in its last lines, or
+        that a reply would hold nothing else; not where a header or an attribution follows.
+        """
+        author = Sender.of_header(marker.author)
+        if not author.is_known or author.email == self.sender.email != "":
+            return
+        close = None
+        for index in range(marker.end, end):
+            line = self.lines[index]
+            if line.blank:
+                continue
+            if line.depth or self.marks[index].depth != 1:
+                return
+            if index > marker.end and author.is_name(line.text.strip(" -–—~*.\u3000")):
+                close = index
+        if (
+            close is None
+            or close + 1 >= end
+            or not (self.lines[close + 1].blank or is_rule_line(self.lines[close + 1].text))
+        ):
+            return
+        words = [line.text for line in self.lines[close + 1 : end] if not line.blank]
+        named = any(self.sender.is_named(text) for text in words[-3:])
+        if not words or not (named or (self.is_reply and not own_above)):
+            return
+        if any(
+            find_attribution(self.book, self.lines, index)
+            for index in range(close + 1, end)
+            if not self.lines[index].blank
+        ):
+            return
+        self.marks[close + 1 : end] = [OWN] * (end - close - 1)
 
     def _has_own_before(self, at: int) -> bool:
         """Tell whether a line with words above line `at` is the sender's own."""

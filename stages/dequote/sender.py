@@ -51,6 +51,13 @@ class Sender:
         core = _NO_LETTER.sub("", self.domain.split(".")[0])
         self.company = core if len(core) >= 5 and core not in _FREE_MAIL else ""
 
+    @classmethod
+    def of_header(cls, value: str) -> Sender:
+        """Return the sender that a quoted header names (`Ivo Brandt <ivo@kelp.example>`)."""
+        found = _ADDRESS.search(value[:300])
+        name = re.split(r"[<\[(（]|mailto:", value[:300], maxsplit=1)[0]
+        return cls(Address(name=name.strip(" \"'“”;；"), email=found.group() if found else ""))
+
     @property
     def is_known(self) -> bool:
         """Tell whether a From header named the sender at all."""

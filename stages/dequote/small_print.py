@@ -188,7 +188,9 @@ def sentence_start(book: RuleBook, text: str) -> int | None:
             return None
         following = text[match.end() : match.end() + 300]
         stop = _SENTENCE.search(following)
-        if book.line_rule("disclaimer", following[: stop.start()] if stop and stop.start() else following):
+        sentence = following[: stop.start()] if stop and stop.start() else following
+        rule = book.line_rule("disclaimer", sentence)
+        if rule and not _is_cited(rule, [], 0, sentence):
             return match.end()
     return None
 

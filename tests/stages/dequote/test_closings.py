@@ -98,3 +98,22 @@ def test_old_and_broken_headers_are_found(head: str) -> None:
     found = run(f"Fine.\n\n{head}\n{quoted}\n")
     assert found.clean == "Fine."
     assert found.segments[1].kind == "attribution"
+
+
+HEADER = (
+    "From: Ivo Brandt <ivo@kelp.example>\nSent: 4 March 2026 17:40\nTo: Rosa\nSubject: Crane\n\nWhich day?\n"
+)
+
+
+def test_an_answer_below_an_unmarked_mail_is_found_by_the_names() -> None:
+    answered = run(f"{HEADER}\nIvo\n\nThursday, from ten.\n\nRosa", ROSA, "Re: Crane")
+    assert answered.clean == "Thursday, from ten."
+    closed = run(f"See below.\n\n{HEADER}\nIvo\n\nThursday, from ten.\n\nRosa Lind", ROSA)
+    assert closed.clean == "See below.\n\nThursday, from ten."
+
+
+@pytest.mark.parametrize(
+    "below", ["Kelp Marine\n020 5550 0184", "On Tue, Gate <gate@kelp.example> wrote:\n\nWhen?\n\nRosa"]
+)
+def test_what_follows_the_name_in_an_earlier_mail_stays_there(below: str) -> None:
+    assert run(f"See below.\n\n{HEADER}\nIvo\n\n{below}", ROSA, "Re: Crane").clean == "See below."
