@@ -10,9 +10,11 @@ from importlib.resources import files
 
 from models.message import QuoteMark, Repair
 from stages.decode.charset import Text, decode_text
+from stages.decode.cms import MIMES as SMIME
 from stages.decode.flowed import unflow
 from stages.decode.html import meta_charset, render
 from stages.decode.tree import Part
+from stages.decode.uufiles import split_files
 
 _READABLE = frozenset(
     {"text/plain", "text/html", "text/enriched", "text/markdown", "text/x-markdown", "text/x-amp-html"}
@@ -50,6 +52,7 @@ class Selection:
         self.html: Part | None = None  # the HTML form of the body where there is one
         self.signed = False
         self.encrypted = False
+        self.lifted = 0  # uuencoded files taken out of the text
 
 
 class Body:
@@ -86,7 +89,7 @@ def _select(part: Part, into: Selection, *, inside_related: bool) -> None:
     elif part.mime == "multipart/related":
         _select_related(part, into)
     else:
-        into.signed |= part.mime == "multipart/signed"
+        into.signed |= part.mime == "multipart/signed" or part.mime in SMIME
         for child in part.children:
             _select(child, into, inside_related=inside_related)
 
@@ -101,9 +104,12 @@ def _select_leaf(part: Part, into: Selection, *, inside_related: bool) -> None:
         if part.filename or part.disposition == "attachment":
             into.attached.append((part, False))
     elif _is_body(part, into):
-        into.body.append(part)
+        words, files = split_files(part) if part.mime == "text/plain" else ([part], [])
+        into.body.extend(words)
+        into.attached.extend((file, False) for file in files)
+        into.lifted += len(files)
     else:
-        if part.mime in {"application/pkcs7-mime", "application/x-pkcs7-mime"}:
+        if part.mime in SMIME:
             kind = part.params.get("smime-type", "").lower()
             into.signed |= kind == "signed-data"
             into.encrypted |= kind != "signed-data"
@@ -132,6 +138,7 @@ def _select_alternative(part: Part, into: Selection) -> None:
         into.nested.extend(option.nested)
         into.signed |= option.signed
         into.encrypted |= option.encrypted
+        into.lifted += option.lifted
     plain = next((o for o in options if o.body and all(_is_plain(leaf) for leaf in o.body)), None)
     rich = next((o for o in reversed(options) if o.body and o is not plain and not _is_amp(o)), None)
     chosen = plain or rich
@@ -209,6 +216,8 @@ def read_leaf(part: Part) -> Text:
 def read_body(selection: Selection, max_html_chars: int) -> Body:
     """Return the text of the selected parts, joined in order with a blank line between them."""
     body = Body()
+    if selection.lifted:
+        body.repairs.append(Repair(kind="uuencoded_files", detail=f"{selection.lifted} in the text"))
     texts: list[str] = []
     length = 0
     for part in selection.body:

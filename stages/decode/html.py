@@ -16,7 +16,11 @@ _FIRST_EDGE = 0xF0000
 _EDGES = re.compile("[\U000f0000-\U000f0fff]")
 _MAX_MARKS = 64
 _MAX_STEPS = 400  # nodes that are looked at for the first or last text of one element
-_MIGHT_HIDE = ("display:", "display :", "mso-hide", "visibility:", " hidden")
+_MIGHT_HIDE = (
+    "display:", "display :", "mso-hide", "visibility:", " hidden",
+    "opacity:0", "opacity: 0", "max-height:0", "max-height: 0", "font-size:0", "font-size: 0",
+)  # fmt: skip
+_NOSCRIPT = re.compile(r"<(/?)noscript\b", re.IGNORECASE)  # mail programs run no scripts: readers see it
 # `<![if …]>` and `<![endif]>` alone; the `<![endif]-->` that ends a comment must stay, or all below it is comment.
 _CONDITIONAL = re.compile(r"<!\[(?:if|endif)[^>]{0,200}(?<!--)>", re.IGNORECASE)
 _BLANKS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
@@ -63,6 +67,8 @@ def render(html: str) -> Rendered:
         source = _EDGES.sub("", source)
     if "<![" in source:
         source = _CONDITIONAL.sub("", source)
+    if "noscript" in source or "NOSCRIPT" in source:
+        source = _NOSCRIPT.sub(r"<\1div", source)
     tree = HTMLTree.parse(source)
     if tree.body is None:
         return Rendered("", [], "")

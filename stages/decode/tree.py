@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 from models.errors import ResourceLimit
 from models.message import Repair
+from stages.decode.cms import MIMES as SMIME
+from stages.decode.cms import signed_content
 from stages.decode.config import DecodePolicy
 from stages.decode.headers import Headers, read_headers
 from stages.decode.params import filename_of, media_type, parameters
@@ -149,6 +151,16 @@ def _split(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
         _open_nested(part, policy, repairs)
     elif part.mime.startswith("multipart/"):
         _open_multipart(part, policy, repairs)
+    elif part.mime in SMIME:
+        _open_signed(part, policy)
+
+
+def _open_signed(part: Part, policy: DecodePolicy) -> None:
+    """Give an opaque S/MIME signature the entity that it wraps as its child; an encrypted one stays a leaf."""
+    content = signed_content(part.payload())
+    if content:
+        headers, body, _ = read_headers(content, 0, len(content), policy.max_header_chars)
+        part.children = [Part(content, body, len(content), headers, part, "text/plain")]
 
 
 def _open_nested(part: Part, policy: DecodePolicy, repairs: list[Repair]) -> None:
