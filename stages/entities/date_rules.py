@@ -15,6 +15,8 @@ from stages.entities.numerals import DIGITS, TENS, is_numeral, read_number
 
 _NEXT_WORD = re.compile(r"[ \t\u00a0]{1,3}([A-Za-z]{1,12}|[0-9])")
 LANGUAGES = ("en", "zh", "ja")
+_NAMED = re.compile(r"\(\?P<\w+>")
+_REPEATED = re.compile(r"\(\?P=\w+\)")
 _TOKEN_START = "[A-Za-z]+|[0-9]+"
 _HALF_WIDTH = {
     ord(wide): narrow for wide, narrow in zip("０１２３４５６７８９：／", "0123456789:/", strict=True)
@@ -83,14 +85,27 @@ def compile_rules(language: str) -> list[tuple[list[str], DateRule]]:
     return rules
 
 
+class Trigger:
+    """The rules that one start token may open; `quick` matches wherever one of them does, at a tenth of the cost."""
+
+    def __init__(self) -> None:
+        self.rules: list[DateRule] = []
+
+    @cached_property
+    def quick(self) -> re.Pattern[str]:
+        """One pattern without named groups; a piece that must repeat an earlier one may be anything short."""
+        sources = (_REPEATED.sub(".{1,3}", _NAMED.sub("(?:", rule.source)) for rule in self.rules)
+        return re.compile("|".join(f"(?:{source})" for source in sources), re.IGNORECASE)
+
+
 @cache
-def rule_table() -> tuple[dict[str, list[DateRule]], re.Pattern[str]]:
+def rule_table() -> tuple[dict[str, Trigger], re.Pattern[str]]:
     """Return the rules by start token and the pattern that finds start tokens."""
-    table: dict[str, list[DateRule]] = {}
+    table: dict[str, Trigger] = {}
     for language in LANGUAGES:
         for tokens, rule in compile_rules(language):
             for token in dict.fromkeys(tokens):
-                table.setdefault(token, []).append(rule)
+                table.setdefault(token, Trigger()).rules.append(rule)
     singles = "".join(sorted(token for token in table if len(token) == 1 and not token.isascii()))
     return table, re.compile(f"{_TOKEN_START}|[{singles}]")
 
@@ -159,15 +174,17 @@ def scan(text: str, ref: date | None) -> list[Atom]:
             key = "#"
         else:
             key = word.lower() if first.isascii() else word
-        rules = table.get(key)
-        if rules is None:
+        trigger = table.get(key)
+        if trigger is None:
             continue
         wanted = follow.get(key)
         if wanted is not None:
             after = _NEXT_WORD.match(text, token.end())
             if after is None or not (after[1][0].isdigit() or after[1].lower() in wanted):
                 continue
-        best = _longest(rules, text, start, ref)
+        if trigger.quick.match(text, start) is None:
+            continue
+        best = _longest(trigger.rules, text, start, ref)
         if best is not None:
             atoms.append(best)
             done = best.end

@@ -6,7 +6,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from stages.intent.cues import cue_features, find_cues
 
@@ -67,8 +67,9 @@ def _normal(text: str) -> str:
 
 def read(piece: Piece, places: Mapping[str, int]) -> Reading:
     """Return the features of one piece. `places`: known n-grams, counted from 1."""
-    grams = set(filter(None, map(places.get, ngrams(piece.text))))
-    return Reading(grams, find_cues(piece.text), len(piece.text))
+    known = set(map(places.get, ngrams(piece.text)))
+    known.discard(None)
+    return Reading(cast("set[int]", known), find_cues(piece.text), len(piece.text))
 
 
 def join(readings: Iterable[Reading]) -> Reading:
