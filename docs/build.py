@@ -22,8 +22,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from eval import demo, tour
-from eval.sample_check import read_emails
+from eval import sample_run, tour
+from eval.sample_answers import read_emails
 from flows.cli import EXIT_BUSY, EXIT_USAGE, build_parser
 from models.config import Settings
 
@@ -230,8 +230,8 @@ def demo_blocks() -> dict[str, str]:
     """Run the demo in a new state folder; returns the samples that the READMEs show."""
     with tempfile.TemporaryDirectory() as scratch:
         state = Path(scratch) / "state"
-        demo.copy_curated(demo.SAMPLE / "state", state)
-        ran = demo.run_sample(state)
+        sample_run.copy_curated(sample_run.SAMPLE / "state", state)
+        ran = sample_run.run_sample(state)
         shown = tour.shown_email(read_emails(state))
     if shown is None:
         raise SystemExit(f"docs: {tour.SHOWN_MAIL} did not get through\n{ran.sheet}")

@@ -10,35 +10,17 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
+from eval.sample_answers import Expected, read_emails, read_expected
+from eval.sample_run import MAILBOX, ROOT, SAMPLE, Ran, copy_curated, run_command, run_sample
+from eval.tour import show_tour, shown_command, shown_path
 
-from eval.sample_check import Expected, compare_sample, read_emails, read_expected
-from eval.tour import describe_figures, show_tour, shown_command, shown_path
-from models.base import Record
-from models.report import QuarantineFile, Report
-
-ROOT = Path(__file__).resolve().parents[1]
-SAMPLE = Path(__file__).resolve().parent / "sample"
-MAILBOX = SAMPLE / "mailbox"
 _SHOWN = 12  # differences that are named
 _LOOK = 1  # the exit code of a run that quarantined something
-
-
-class Ran(Record):
-    """One run over the sample: exit code, balance sheet, report (None: there was no run), quarantine."""
-
-    exit_code: int
-    sheet: str
-    report: Report | None
-    held: list[QuarantineFile]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"demo: the run ended with exit code {ran.exit_code} and without a report", file=sys.stderr)
         return 1
     if wish.check:
-        print(describe_figures(compare_sample(MAILBOX, state)))
+        print(check_text(state, ran))
     else:
         held = run_command("quarantine", "show", "--state", str(state)).stdout
         tree = run_command("thread", "show", "INBOX/029-complaint.eml", "--state", str(state)).stdout
@@ -87,45 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def copy_curated(source: Path, state: Path) -> None:
-    """Copy the files that people edit into the state folder, those that are not there yet."""
-    for path in sorted(source.rglob("*")):
-        target = state / path.relative_to(source)
-        if path.is_dir() or target.exists():
-            continue
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-        target.chmod(0o600)
+def check_text(state: Path, ran: Ran) -> str:
+    """Return how far the records of `state` agree with the hand-written values, and the worst misses."""
+    from eval.scoring.run import evaluate_sample
+    from eval.scoring.table import report_text
 
-
-def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `atlas-extract`, free of the user's own ATLAS_… settings; its progress goes to standard error."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("ATLAS_")}
-    environment["PYTHONIOENCODING"] = "utf-8"
-    return subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        check=False,
-    )
-
-
-def run_sample(state: Path) -> Ran:
-    """Run the pipeline over the sample mailbox into `state`."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "report.json"
-        done = run_command(
-            *("--config", str(SAMPLE / "atlas.toml"), "--source", str(MAILBOX)),
-            *("--state", str(state), "--report", str(file)),
-        )
-        report = msgspec.json.decode(file.read_bytes(), type=Report) if file.exists() else None
-    held = []
-    if report is not None:
-        listing = run_command("quarantine", "list", "--json", "--state", str(state)).stdout
-        held = msgspec.json.decode(listing, type=list[QuarantineFile])
-    return Ran(exit_code=done.returncode, sheet=done.stdout.rstrip(), report=report, held=held)
+    return report_text(evaluate_sample(read_emails(state), ran.held), _SHOWN)
 
 
 def differences(ran: Ran, expected: Mapping[str, Expected]) -> list[str]:

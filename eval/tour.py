@@ -12,14 +12,12 @@ from typing import Any
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from eval.sample_check import Figure
 from models.email import Email
 from models.report import CandidateFile, MergeProposal
 
 WIDTH = 100
 SHOWN_MAIL = "INBOX/029-complaint.eml"
 _HEADERS = ("From:", "To:", "Cc:", "Subject:", "Date:", "Message-ID:", "In-Reply-To:", "Content-Type:")
-_SHOWN_MISSES = 10
 
 
 def show_tour(state: Path, mailbox: Path, emails: Sequence[Email], printed: Mapping[str, str]) -> str:
@@ -236,24 +234,6 @@ def shown_path(path: Path) -> str:
     """Return `path` relative to the current folder where it lies below it."""
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
-
-
-def describe_figures(figures: Sequence[Figure], width: int = 110) -> str:
-    """Return the table of shares, then the worst misses of each field (at most ten each)."""
-    lines = [f"{'field':<20} {'share':>6}  {'right':>6} {'of':>5} {'found':>6}  measure"]
-    for one in figures:
-        counts = f"{one.right:>6} {one.expected:>5} {one.found:>6}"
-        lines.append(f"{one.field:<20} {one.share:>6.1%}  {counts}  {one.measure}")
-    for one in figures:
-        if not one.misses:
-            continue
-        count = len(one.misses)
-        shown = f"the worst {_SHOWN_MISSES} of {count} mails" if count > _SHOWN_MISSES else f"{count} mails"
-        lines += ["", f"{one.field}: {shown}"]
-        for miss in one.misses[:_SHOWN_MISSES]:
-            said = [f"    expected  {miss.expected}", f"    found     {miss.found}"]
-            lines += [f"  {miss.mail}", *_clipped([" ".join(line.splitlines()) for line in said], width)]
-    return "\n".join(lines)
 
 
 def _clipped(lines: Iterable[str], width: int = WIDTH) -> list[str]:

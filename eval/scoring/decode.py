@@ -102,7 +102,7 @@ def score_decode(rows: Sequence[Row], answers: Mapping[str, Row], mutants: int =
         language = row.get("lang") or row.get("language")
         if "language" in row:
             languages[str(row["language"]), str(answer.get("language"))] += 1
-        suite = row.get("suite") or str((row.get("source") or {}).get("repo", "")) or None
+        suite = row.get("suite") or str((row.get("source") or {}).get("repo", "")).rpartition("/")[2] or None
         units.append(
             Unit(id=row["id"], counts=counts, language=language, suite=suite, cluster=row.get("group"))
         )

@@ -62,7 +62,7 @@ def score_dequote(rows: Sequence[Row], answers: Mapping[str, Row]) -> Outcome:
         if "is_forward" in row:
             told = answers.get(row["id"], {}).get("is_forward")
             counts |= {"forward": 1.0, "forward_right": float(told == row["is_forward"])}
-        language, suite = row.get("lang"), row.get("suite")
+        language, suite = row.get("lang"), row.get("suite") or row.get("layout")
         units.append(
             Unit(
                 id=row["id"],

@@ -9,7 +9,8 @@ from eval.scoring.records import CalibrationBin, Confusion, Group, Score
 from eval.scoring.table import number
 
 _ROW = 22
-_WIDE, _GAP, _NAMES = 1090, 16, 120
+_WIDE, _GAP = 1090, 16
+_LONGEST = 26  # characters of a name
 _PANEL = 220  # at most
 _VALUE = 38  # of a panel, for the number before the bar
 _CELL = 40
@@ -53,18 +54,21 @@ def group_panels(groups: Sequence[Group]) -> str:
     labels = list(dict.fromkeys(score.label for group in groups for score in group.scores))
     parts: list[str] = []
     top = 30
-    side = min(_PANEL, (_WIDE - _NAMES) / len(labels) - _GAP)
+    shown = [
+        group.name if len(group.name) <= _LONGEST else group.name[: _LONGEST - 1] + "…" for group in groups
+    ]
+    names = 46 + 7 * max(8, *map(len, shown))
+    side = min(_PANEL, (_WIDE - names) / len(labels) - _GAP)
     for place, group in enumerate(groups):
         y = top + place * _ROW
-        name = group.name if len(group.name) <= 14 else group.name[:13] + "…"
-        parts.append(_text(_NAMES - 34, y + 14, name, "name", "end"))
-        parts.append(_text(_NAMES - 8, y + 14, str(group.units), "faint", "end"))
+        parts.append(_text(names - 40, y + 14, shown[place], "name", "end"))
+        parts.append(_text(names - 8, y + 14, str(group.units), "faint", "end"))
     height = top + len(groups) * _ROW + 24
     for panel, label in enumerate(labels):
-        left = _NAMES + panel * (side + _GAP)
+        left = names + panel * (side + _GAP)
         scores = [next((one for one in group.scores if one.label == label), None) for group in groups]
         parts += _panel(left, top, side, label, scores)
-    width = _NAMES + len(labels) * (side + _GAP)
+    width = names + len(labels) * (side + _GAP)
     return _svg(width, height, parts, f"{', '.join(labels)} by {groups[0].by}")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 import stages as stage_table
 from eval.scoring import sample
@@ -14,6 +16,11 @@ from eval.scoring.probe import ask_stage
 from eval.scoring.records import EvalReport, Group, LabelledSet, Measure, Row, SetReport, Unit
 from eval.scoring.sets import own_sets, read_set
 from eval.scoring.shapes import CLEAN, THREADS, THREADS_LOST, ZONES, Shape
+from models.email import Email
+from models.report import QuarantineFile
+
+Answered = tuple[LabelledSet, Shape, Mapping[str, Row], float]
+"""A set, the way to score it, the answers by id, and the seconds that they took."""
 
 MAX_MISSES = 40  # worst misses that a report keeps per set
 
@@ -29,8 +36,20 @@ def evaluate(
     `stages` limits it to some stages. With `baseline` every score has its change. `config` is handed to the
     stage probes; the sample mailbox always runs with its own. Raises UsageError for a set that cannot be read.
     """
-    started, began = datetime.now(UTC), time.perf_counter()
     wanted = list(stages) or list(stage_table.NAMES)
+    report = _reported(_answered(wanted, sets, config), baseline)
+    if not sets and not sample.sample_is_here():
+        report.notes.append("the sample mailbox is not here: it comes with a checkout, not with the package")
+    return report
+
+
+def evaluate_sample(emails: Sequence[Email], held: Sequence[QuarantineFile]) -> EvalReport:
+    """Return the report over the sample mailbox alone, from the records of a run that was made before."""
+    return _reported((*one, 0.0) for one in sample.pair_up(stage_table.NAMES, emails, held))
+
+
+def _reported(answered: Iterable[Answered], baseline: EvalReport | None = None) -> EvalReport:
+    started, began = datetime.now(UTC), time.perf_counter()
     extraction = stage_table.extraction_version()
     report = EvalReport(
         run_id=f"{started:%Y%m%dT%H%M%SZ}-{extraction.rpartition('.')[2]}",
@@ -41,10 +60,8 @@ def evaluate(
         sets=[],
         baseline=baseline.run_id if baseline else None,
     )
-    if not sets and not sample.sample_is_here():
-        report.notes.append("the sample mailbox is not here: it comes with a checkout, not with the package")
     before = {(one.stage, one.set, one.shape): one for one in baseline.sets} if baseline else {}
-    for labelled, shape, answers, seconds in _answered(wanted, sets, config):
+    for labelled, shape, answers, seconds in answered:
         scored = _score(labelled, shape, answers)
         scored.seconds = round(seconds, 2)
         old = before.get((scored.stage, scored.set, scored.shape))
@@ -57,9 +74,7 @@ def evaluate(
     return report
 
 
-def _answered(
-    stages: Sequence[str], sets: Sequence[str], config: str | None
-) -> Iterator[tuple[LabelledSet, Shape, Mapping[str, Row], float]]:
+def _answered(stages: Sequence[str], sets: Sequence[str], config: str | None) -> Iterator[Answered]:
     began = time.perf_counter()
     if sets:
         chosen = [read_set(Path(path)) for path in sets]
@@ -72,19 +87,22 @@ def _answered(
     for labelled, shape in chosen:
         if shape.stage not in stages:
             continue
-        for way in _ways(labelled, shape):
+        for part, way in _ways(labelled, shape):
             began = time.perf_counter()
-            answers = ask_stage(way.stage, way.ask(labelled.rows), config)
-            yield labelled, way, answers, time.perf_counter() - began
+            answers = ask_stage(way.stage, way.ask(part.rows), config)
+            yield part, way, answers, time.perf_counter() - began
 
 
-def _ways(labelled: LabelledSet, shape: Shape) -> Iterator[Shape]:
-    """Yield the ways in which a set is scored: as it is, and what else its labels allow."""
-    yield shape
+def _ways(labelled: LabelledSet, shape: Shape) -> Iterator[tuple[LabelledSet, Shape]]:
+    """Yield the ways in which a set is scored: as it is, and what else the labels of its rows allow."""
+    yield labelled, shape
     if shape is THREADS:
-        yield THREADS_LOST
-    if shape is CLEAN and all(row.get("zones") and row.get("kind") != "eml" for row in labelled.rows):
-        yield ZONES
+        yield labelled, THREADS_LOST
+    if shape is CLEAN:
+        # zones over the source of HTML have no lines
+        rows = [row for row in labelled.rows if row.get("zones") and row.get("kind") == "text"]
+        if rows:
+            yield msgspec.structs.replace(labelled, rows=rows), ZONES
 
 
 def _score(labelled: LabelledSet, shape: Shape, answers: Mapping[str, Row]) -> SetReport:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from eval.demo import MAILBOX, SAMPLE, copy_curated, run_sample
-from eval.sample_check import Expected, read_emails, read_expected
+from eval.sample_answers import Expected, read_emails, read_expected
+from eval.sample_run import MAILBOX, SAMPLE, copy_curated, run_sample
 from eval.scoring import decode
 from eval.scoring.records import LabelledSet, Outcome, Row
 from eval.scoring.shapes import CLEAN, ENTITIES, FETCHED, INTENTS, MAILS, OUTCOMES, THREADS, Shape
@@ -54,9 +54,15 @@ def run_and_pair(stages: Sequence[str]) -> Iterator[tuple[LabelledSet, Shape, di
         ran = run_sample(state)
         if ran.report is None:
             raise Defect(f"the run over the sample mailbox ended with exit code {ran.exit_code}")
-        emails = read_emails(state)
+        yield from pair_up(stages, read_emails(state), ran.held)
+
+
+def pair_up(
+    stages: Sequence[str], emails: Sequence[Email], held: Sequence[QuarantineFile]
+) -> Iterator[tuple[LabelledSet, Shape, dict[str, Row]]]:
+    """Yield set, shape and answers for each of `stages`, from the records of a run and what it held back."""
     expected = read_expected(MAILBOX)
-    found = answers_of(emails, ran.held)
+    found = answers_of(emails, held)
     for shape in _SHAPES:
         if shape.stage in stages:
             rows = list(rows_for(shape, expected, found))

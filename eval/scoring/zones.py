@@ -99,7 +99,10 @@ def score_zones(rows: Sequence[Row], answers: Mapping[str, Row]) -> Outcome:
     for row in rows:
         counts, wrong, pairs = _compare(row, answers.get(row["id"], {}))
         confused.update(pairs)
-        language, suite = row.get("lang"), row.get("corpus") or row.get("suite")
+        language, suite = (
+            row.get("lang"),
+            next((row[key] for key in ("suite", "corpus", "layout") if row.get(key)), None),
+        )
         units.append(
             Unit(id=row["id"], counts=counts, language=language, suite=suite, cluster=row.get("group"))
         )

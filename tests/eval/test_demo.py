@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from eval import demo
-from eval.demo import MAILBOX, Ran, differences
-from eval.sample_check import Expected, read_expected
+from eval.demo import differences
+from eval.sample_answers import Expected, read_expected
+from eval.sample_run import MAILBOX, ROOT, SAMPLE, Ran, copy_curated, run_command
 from models.email import Location
 from models.report import QuarantineFile, Report
+from stages import NAMES
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -38,7 +39,7 @@ def start(state: Path, *options: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         encoding="utf-8",
         check=False,
-        cwd=demo.ROOT,
+        cwd=ROOT,
         env={**os.environ, "ATLAS_HOME_CURRENCY": "XXX", "PYTHONIOENCODING": "utf-8"},
     )
 
@@ -69,16 +70,18 @@ def test_an_edited_file_is_not_copied_over(first: subprocess.CompletedProcess[st
     path = state / "keywords" / "seeds.txt"
     before = path.read_bytes()
     path.write_bytes(before + b"mine\n")
-    demo.copy_curated(demo.SAMPLE / "state", state)
+    copy_curated(SAMPLE / "state", state)
     assert path.read_bytes() == before + b"mine\n"
     path.write_bytes(before)
 
 
-def test_check_prints_a_share_for_every_field(first: subprocess.CompletedProcess[str], state: Path) -> None:
+def test_check_scores_every_stage(first: subprocess.CompletedProcess[str], state: Path) -> None:
     done = start(state, "--check")
     assert done.returncode == 0, done.stderr
-    for field in ("clean text", "threads", "dates", "amounts", "customer", "intent", "language", "category"):
-        assert f"\n{field} " in done.stdout, field
+    for stage in NAMES:
+        assert f"{stage} · sample · " in done.stdout, stage
+    for figure in ("exact", "human", "dates F1", "amounts F1", "customer", "top-1", "language", "category"):
+        assert f"\n   {figure} " in done.stdout, figure
 
 
 @pytest.fixture
@@ -154,7 +157,7 @@ def test_a_state_folder_of_another_tenant_fails_the_demo_and_says_so(tmp_path: P
     (tmp_path / "atlas.toml").write_text('tenant = "other"\n')
     (tmp_path / "one.eml").write_bytes((MAILBOX / "INBOX/029-complaint.eml").read_bytes())
     options = ("--config", str(tmp_path / "atlas.toml"), "--source", str(tmp_path / "one.eml"))
-    assert demo.run_command(*options, "--state", str(tmp_path / "state")).returncode == 0
+    assert run_command(*options, "--state", str(tmp_path / "state")).returncode == 0
     done = start(tmp_path / "state")
     assert done.returncode == 1
     assert "belongs to tenant `other`" in done.stderr
