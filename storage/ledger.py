@@ -169,6 +169,7 @@ def _set_up_sqlite(engine: Engine) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA cache_size = -32000")  # KiB; the index of a large store is read at random
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

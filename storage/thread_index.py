@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -98,13 +99,38 @@ _last_quoting = {
     )
     for dialect in _asked
 }
-_authors = (
-    select(node_twin.c.raw)
-    .join(line, line.c.number == node_twin.c.number)
-    .where(line.c.piece == bindparam("asked"), ~line.c.quoted, line.c.date < bindparam("edge"))
-    .order_by(line.c.date, line.c.number)
-    .limit(bindparam("most"))
-)
+
+
+def _members(dialect: str, count: int) -> list[ColumnElement[Any]]:
+    """Return the whole numbers that each member, a list, of the JSON list `asked` holds."""
+    row: ColumnElement[Any] = _asked[dialect].table_valued("value").c.value
+    if dialect == "sqlite":
+        return [func.json_extract(row, f"$[{place}]") for place in range(count)]
+    return [cast(cast(row, JSONB)[place].astext, BigInteger) for place in range(count)]
+
+
+@cache
+def _authors(dialect: str, limit: int) -> Select[Any]:
+    """Return a query that gives for each [piece, date] of the JSON list `asked` both, and the numbers of the first
+    `limit` authors before it."""
+    piece, before = _members(dialect, 2)
+    wrote = (
+        select(line.c.number)
+        .where(line.c.piece == piece, ~line.c.quoted, line.c.date < before)
+        .order_by(line.c.date, line.c.number)
+        .limit(1)
+    )
+    return select(piece, before, *(wrote.offset(rank).scalar_subquery() for rank in range(limit)))
+
+
+@cache
+def _quoting(dialect: str) -> Select[Any]:
+    """Return a query that gives the replies that quote a piece, of the JSON list `asked` of [piece, since, until]."""
+    piece, since, until = _members(dialect, 3)
+    quotes = (line.c.piece == piece, line.c.quoted, line.c.date >= since, line.c.date <= until)
+    return select(node_twin.c.raw).where(*quotes, line.c.number == node_twin.c.number)
+
+
 _forget_lines = delete(line).where(
     line.c.piece == bindparam("digest"),
     line.c.quoted == bindparam("which", type_=Boolean),
@@ -178,14 +204,15 @@ class LedgerThreadIndex:
 
     def _forget(self, raws: Sequence[str]) -> None:
         """Remove what nodes are found by."""
+        known = self.nodes(raws)
         lines = [
             {"digest": row["piece"], "which": row["quoted"], "at": row["date"], "of": row["number"]}
-            for known in self.nodes(raws)
-            for row in _lines(known)
+            for one in known
+            for row in _lines(one)
         ]
         if lines:
             self.connection.execute(_forget_lines, lines)
-        for part in chunks(raws):
+        for part in chunks(one.raw for one in known):
             self.connection.execute(delete(node_id).where(node_id.c.raw.in_(part)))
             self.connection.execute(delete(node_twin).where(node_twin.c.raw.in_(part)))
 
@@ -266,20 +293,32 @@ class LedgerThreadIndex:
         rows = self._ask(_last_quoting, list(pieces))
         return {piece: _date_of(last) for piece, last in rows if last is not None}
 
-    def quoting(self, piece: int, since: str, until: str | None) -> list[str]:
-        """Return the replies that quote `piece`, from the date `since` up to `until`."""
-        query = (
-            select(node_twin.c.raw)
-            .join(line, line.c.number == node_twin.c.number)
-            .where(line.c.piece == piece, line.c.quoted, line.c.date >= _digits(since))
-            .where(line.c.date <= _digits(until or "~"))
-        )
-        return list(self.connection.scalars(query))
+    def quoting(self, asked: Sequence[tuple[int, str, str]]) -> list[str]:
+        """Return the replies that quote a piece within its two dates, for any of (piece, since, until), sorted."""
+        query = _quoting(self.connection.dialect.name)
+        found: set[str] = set()
+        for part in chunks([[piece, _digits(since), _digits(until)] for piece, since, until in asked]):
+            found.update(self.connection.scalars(query, {"asked": json.dumps(part)}))
+        return sorted(found)
 
-    def authors(self, piece: int, before: str, limit: int) -> list[str]:
-        """Return the first `limit` messages, all older than the date `before`, that wrote `piece`."""
-        bound = {"asked": piece, "edge": _digits(before), "most": limit}
-        return list(self.connection.scalars(_authors, bound))
+    def authors(self, asked: Sequence[tuple[int, str]], limit: int) -> list[list[str]]:
+        """Return for each (piece, date) the first `limit` messages, all older than the date, that wrote it."""
+        query = _authors(self.connection.dialect.name, limit)
+        found: list[list[int]] = []
+        for part in chunks([[piece, _digits(before)] for piece, before in asked]):
+            rows = {
+                (row[0], row[1]): row[2:]
+                for row in self.connection.execute(query, {"asked": json.dumps(part)})
+            }
+            found += [[number for number in rows[piece, at] if number is not None] for piece, at in part]
+        raws: dict[int, list[str]] = {}
+        for some in chunks(sorted({number for numbers in found for number in numbers})):
+            table = node_twin.c
+            for number, raw in self.connection.execute(
+                select(table.number, table.raw).where(table.number.in_(some)).order_by(table.raw)
+            ):
+                raws.setdefault(number, []).append(raw)
+        return [[raw for number in numbers for raw in raws[number]][:limit] for numbers in found]
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from models.base import Record
 from models.thread import Node, SoftEdge, bucket_key, is_seeking, said_index
@@ -14,14 +14,16 @@ Twins = dict[str, tuple[str, str]]
 
 
 class Change(Record):
-    """One change of the stored set: rows as they were, rows as they are, what was filed (changed or not), and
-    the twin keys (first, last) under each id that they own, before and after."""
+    """One change of the stored set: rows as they were, rows as they are, what was filed (changed or not), the
+    twin keys (first, last) under each id that they own, before and after, and the date of the last reply that
+    sought a parent in each bucket of theirs, before."""
 
     before: list[Node]
     fresh: list[Node]
     filed: list[Node]
     was: Twins
     now: Twins
+    sought: dict[str, str]
 
     def newly_reused(self) -> list[str]:
         """Return the ids that unlike messages carry now and did not before."""
@@ -62,7 +64,7 @@ def guess_again(
     returns the edges that came (or changed) and those that went."""
     changed = [*change.before, *change.fresh]
     children = {node.raw: node for node in change.filed if is_seeking(node)}
-    for node in _reached(changed, index, policy):
+    for node in _reached(changed, change.sought, index, policy):
         children[node.raw] = node
     named = index.holders(change.answerable())
     own = {node.raw for node in (*changed, *change.filed)}
@@ -80,13 +82,13 @@ def guess_again(
     return gained, lost
 
 
-def _reached(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[Node]:
-    """Return the replies that one of `changed` (rows as they were or are) could win or lose as a parent."""
-    movers = [node for node in changed if bucket_key(node)]
-    last = index.last_seeking(sorted({bucket_key(node) for node in movers}))
+def _reached(
+    changed: Sequence[Node], sought: Mapping[str, str], index: ThreadIndex, policy: ThreadPolicy
+) -> list[Node]:
+    """Return the replies stored before that one of `changed` (rows as they were or are) could win or lose."""
     found: dict[str, Node] = {}
-    for node in movers:
-        if (node.date or "") <= last.get(bucket_key(node), ""):
+    for node in changed:
+        if bucket_key(node) and (node.date or "") <= sought.get(bucket_key(node), ""):
             after = index.seeking_after(node, latest(node, policy), policy.bucket_limit)
             found.update((child.raw, child) for child in after)
     quoting = _quoting(changed, index, policy)
@@ -98,41 +100,55 @@ def _quoting(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) 
     """Return the replies that quote what one of `changed` wrote, where that may tell its author."""
     dated = [node for node in changed if node.date is not None]
     last = index.last_quoting(sorted({piece for node in dated for piece in said_index(node)}))
-    found: set[str] = set()
-    for node in dated:
-        since = node.date or ""
-        for piece in said_index(node):
-            if last.get(piece, "") < since:
-                continue
-            others = [raw for raw in index.authors(piece, "~", policy.line_limit + 1) if raw != node.raw]
-            until = None
-            if len(others) >= policy.line_limit:  # after that many others, one more tells nothing
-                until = max(one.date or "" for one in index.nodes(others[: policy.line_limit]))
-            found.update(index.quoting(piece, since, until))
-    return found
+    told = [(node, piece) for node in dated for piece in said_index(node)]
+    told = [(node, piece) for node, piece in told if last.get(piece, "") >= (node.date or "")]
+    if not told:
+        return set()
+    wrote = index.authors([(piece, "~") for _, piece in told], policy.line_limit + 1)
+    others = [[raw for raw in raws if raw != node.raw] for (node, _), raws in zip(told, wrote, strict=True)]
+    dates = {node.raw: node.date or "" for node in index.nodes(_flat(others))}
+    asked = []
+    for (node, piece), raws in zip(told, others, strict=True):
+        # after that many others, one more tells nothing
+        full = len(raws) >= policy.line_limit
+        until = max(dates[raw] for raw in raws[: policy.line_limit]) if full else "~"
+        asked.append((piece, node.date or "", until))
+    return set(index.quoting(asked))
 
 
 def _choose(children: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[SoftEdge]:
     """Return the guesses for `children` as the stored set is now."""
     named = sorted({ref for child in children for ref in child.refs})
     answerable = {ref for ref, (first, last) in index.twins(named).items() if first == last}
-    found = []
+    found, quoting = [], []
     for child in sorted(children, key=lambda child: child.raw):
         if answerable.intersection(child.refs):
             continue
         edge = choose_parent(child, index.before(child, earliest(child, policy), policy.bucket_limit), policy)
-        if edge is None and child.quoted and not child.refs:
-            edge = choose_quoted(child, _authors(child, index, policy), policy)
         if edge is not None:
             found.append(edge)
+        elif child.quoted and not child.refs:
+            quoting.append(child)
+    return found + _choose_quoted(quoting, index, policy)
+
+
+def _choose_quoted(children: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[SoftEdge]:
+    """Return the guesses for `children` by the first messages before them that wrote what they quote."""
+    asked = sorted({(piece, child.date or "") for child in children for piece in child.quoted})
+    if not asked:
+        return []
+    wrote = dict(zip(asked, index.authors(asked, policy.line_limit), strict=True))
+    nodes = {node.raw: node for node in index.nodes(_flat(wrote.values()))}
+    found = []
+    for child in children:
+        authors = [
+            (piece, [nodes[raw] for raw in raws])
+            for piece in child.quoted
+            if (raws := wrote[piece, child.date or ""])
+        ]
+        if edge := choose_quoted(child, authors, policy):
+            found.append(edge)
     return found
-
-
-def _authors(child: Node, index: ThreadIndex, policy: ThreadPolicy) -> list[tuple[int, list[Node]]]:
-    """Return, for pieces that `child` quotes, the first messages before it that wrote them."""
-    raws = {piece: index.authors(piece, child.date or "", policy.line_limit) for piece in child.quoted}
-    nodes = {node.raw: node for node in index.nodes(_flat(raws.values()))}
-    return [(piece, [nodes[raw] for raw in found if raw in nodes]) for piece, found in raws.items() if found]
 
 
 def _flat(lists: Iterable[Iterable[str]]) -> list[str]:

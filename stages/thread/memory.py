@@ -132,16 +132,21 @@ class MemoryThreadIndex:
         """Return the date of the latest reply that quotes each of `pieces` which one quotes."""
         return {piece: found[-1][0] for piece in pieces if (found := self._quoted.get(piece))}
 
-    def quoting(self, piece: int, since: str, until: str | None) -> list[str]:
-        """Return the replies that quote `piece`, from the date `since` up to `until`."""
-        found = self._quoted.get(piece, [])
-        start = bisect_left(found, (since,))
-        return [raw for date, _, raw in found[start:] if until is None or date <= until]
+    def quoting(self, asked: Sequence[tuple[int, str, str]]) -> list[str]:
+        """Return the replies that quote a piece within its two dates, for any of (piece, since, until), sorted."""
+        found: set[str] = set()
+        for piece, since, until in asked:
+            quotes = self._quoted.get(piece, [])
+            found.update(raw for date, _, raw in quotes[bisect_left(quotes, (since,)) :] if date <= until)
+        return sorted(found)
 
-    def authors(self, piece: int, before: str, limit: int) -> list[str]:
-        """Return the first `limit` messages, all older than the date `before`, that wrote `piece`."""
-        found = self._said.get(piece, [])
-        return [raw for _, _, raw in found[: min(limit, bisect_left(found, (before,)))]]
+    def authors(self, asked: Sequence[tuple[int, str]], limit: int) -> list[list[str]]:
+        """Return for each (piece, date) the first `limit` messages, all older than the date, that wrote it."""
+        found = []
+        for piece, before in asked:
+            wrote = self._said.get(piece, [])
+            found.append([raw for _, _, raw in wrote[: min(limit, bisect_left(wrote, (before,)))]])
+        return found
 
     def soft_edges(self, raws: Iterable[str]) -> list[SoftEdge]:
         """Return the guesses that touch any of `raws`, as child or as parent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from models.thread import Node, SoftEdge, hard_keys
+from models.thread import Node, SoftEdge, bucket_key, hard_keys
 from stages.thread.config import ThreadPolicy
 from stages.thread.forest import Forest
 from stages.thread.guess import Change, guess_again
@@ -18,11 +18,12 @@ def place(nodes: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> li
     fresh = [node for raw, node in sorted(arriving.items()) if known.get(raw) != node]
     before = [known[node.raw] for node in fresh if node.raw in known]
     owned = _own_ids([*before, *fresh])
-    was = index.twins(owned)
+    was, sought = index.twins(owned), index.last_seeking(_buckets([*before, *fresh]))
     homes = index.homes(sorted({key for node in fresh for key in hard_keys(node)}))
     if fresh:
         index.put(fresh)
-    change = Change(before=before, fresh=fresh, filed=[*arriving.values()], was=was, now=index.twins(owned))
+    now = index.twins(owned)
+    change = Change(before=before, fresh=fresh, filed=[*arriving.values()], was=was, now=now, sought=sought)
     lost_keys = [node.raw for node in before if set(hard_keys(node)) - set(hard_keys(arriving[node.raw]))]
     touched = _rearrange(change, homes, lost_keys, index, policy)
     touched |= set(index.threads(arriving).values())
@@ -37,13 +38,17 @@ def withdraw(raws: Iterable[str], index: ThreadIndex, policy: ThreadPolicy) -> l
         return []
     touched = set(index.threads(node.raw for node in gone).values())
     owned = _own_ids(gone)
-    was = index.twins(owned)
+    was, sought = index.twins(owned), index.last_seeking(_buckets(gone))
     index.drop(node.raw for node in gone)
-    change = Change(before=gone, fresh=[], filed=[], was=was, now=index.twins(owned))
+    change = Change(before=gone, fresh=[], filed=[], was=was, now=index.twins(owned), sought=sought)
     touched |= _rearrange(change, {}, [], index, policy)
     touched |= _split(touched, index)
     index.touch(touched)
     return sorted(touched)
+
+
+def _buckets(nodes: Iterable[Node]) -> list[str]:
+    return sorted({key for node in nodes if (key := bucket_key(node))})
 
 
 def _own_ids(nodes: Iterable[Node]) -> list[str]:

@@ -216,18 +216,19 @@ def test_lines_lead_to_their_first_authors_and_to_replies_that_quote_them(ledger
     with ledger.write() as connection:
         index = LedgerThreadIndex(connection)
         index.put([second, named, answer, first])
-        assert index.authors(2, "2026-03-02T00:00:01Z", 9) == [A, B]
-        assert index.authors(2, "2026-03-02T00:00:00Z", 9) == [A]
-        assert index.authors(2, "~", 1) == [A]
-        assert index.authors(3, "~", 9) == []
+        early, later = "2026-03-02T00:00:00Z", "2026-03-02T00:00:01Z"
+        assert index.authors([(2, later), (2, early), (3, "~")], 9) == [[A, B], [A], []]
+        assert index.authors([(2, "~")], 1) == [[A]]
+        assert index.authors([], 9) == []
         assert index.last_quoting([1, 2, 3]) == dict.fromkeys((2, 3), "2026-03-03T00:00:00Z")
-        assert index.quoting(2, "2026-03-03T00:00:00Z", None) == [C]
-        assert index.quoting(2, "2026-03-01T00:00:00Z", "2026-03-02T23:59:59Z") == []
-        assert index.quoting(2, "2026-03-03T00:00:01Z", None) == []
+        day = "2026-03-03T00:00:00Z"
+        assert index.quoting([(2, day, "~"), (3, day, day)]) == [C]
+        assert index.quoting([(2, early, later), (3, "2026-03-03T00:00:01Z", "~"), (1, day, day)]) == []
+        assert index.quoting([]) == []
         index.put([node(A, said=[1], date="2026-03-01T00:00:00Z")])
-        assert index.authors(2, "~", 9) == [B]
+        assert index.authors([(2, "~")], 9) == [[B]]
         index.drop([B, C])
-        assert index.authors(2, "~", 9) == [] and index.last_quoting([2, 3]) == {}
+        assert index.authors([(2, "~")], 9) == [[]] and index.last_quoting([2, 3]) == {}
 
 
 def test_an_id_tells_the_first_and_last_of_what_unlike_messages_carry_it(ledger: Ledger) -> None:
