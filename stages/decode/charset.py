@@ -26,6 +26,10 @@ _CHANCE_BYTES = 200  # longer text is not valid UTF-8 by chance
 _SURE = 0.3  # of the detector
 _ESCAPE = re.compile(rb"\x1b(?:\$[()]?[@A-Z]|\([A-Z])")
 _HZ = re.compile(rb"~\{(?:[!-w][!-~]){1,500}~\}")
+_SURROGATE_PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
+_FORBIDDEN = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]|[\xc0\xc1][\x80-\xbf]|\xf4[\x90-\xbf][\x80-\xbf]{2}")
+# Two high bytes side by side, runs of fixed spaces apart.
+_HIGH_PAIR = re.compile(rb"[\x80-\x9f\xa1-\xff][\x80-\xff]|\xa0[\x80-\x9f\xa1-\xff]")
 _LABEL = re.compile(r"[^a-z0-9_.+:-]+")
 
 
@@ -121,6 +125,13 @@ def _legacy(data: bytes, codec: str | None, label: str | None) -> Text:
         broken = _mostly_utf8(data, sure=named is not None)
         if broken is not None:
             return Text(_clean(broken), "utf-8", "broken utf-8")
+    signs = _lone_signs(data, named)
+    if signs is not None:
+        return Text(
+            _clean(signs),
+            named or "cp1252",
+            None if named or not label else f"labelled {label}, read as cp1252",
+        )
     ranked = readings(data, named, WEAK if named == "cp1252" else LABELLED)
     own = next((reading.weight for reading in ranked if reading.codec == named), None)
     natural = bool(ranked) and ranked[0].natural >= _NATURAL
@@ -166,13 +177,38 @@ _CONTROLS = bytes((*range(9), 11, *range(14, 27), *range(28, 32), 127))
 def _mostly_utf8(data: bytes, *, sure: bool) -> str | None:
     """Return the UTF-8 reading if few characters are broken: a tenth, or, to be `sure` against a label,
     half as many as there are whole ones of three bytes (which no other text has by chance)."""
-    text = data.decode("utf-8", "replace")
+    text = _SURROGATE_PAIR.sub(_paired, data).decode("utf-8", "replace")
+    if not sure:
+        mended = _FORBIDDEN.sub(b"\xef\xbf\xbd", _SURROGATE_PAIR.sub(_paired, data))
+        loose = _strict(mended, "utf-8")
+        if loose is not None and 2 * sum(1 for c in loose if c > "\x7f" and c != "\ufffd") >= loose.count(
+            "\ufffd"
+        ):
+            return (
+                loose  # nothing is wrong but surrogates, overlong and too large forms beside good characters
+            )
     bad = text.count("\ufffd")
     if sure:
         whole = sum(1 for c in text if c >= "\u0800") - bad
         return text if whole >= 2 and whole >= 2 * bad else None
     good = sum(1 for c in text if c > "\x7f") - bad
     return text if good > 9 * bad else None
+
+
+def _paired(pair: re.Match[bytes]) -> bytes:
+    """Return the character that two surrogates in UTF-8 stand for (CESU-8, as some databases write it)."""
+    return (
+        pair[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16").encode()
+    )
+
+
+def _lone_signs(data: bytes, named: str | None) -> str | None:
+    """Return the Western reading of a text whose high bytes stand alone and are signs in it (£, °, a fixed
+    space): words of another script would show letters side by side."""
+    if named not in {None, "cp1252", "iso8859-1", "iso8859-15"} or _HIGH_PAIR.search(data):
+        return None
+    text = _strict(data, named or "cp1252")
+    return None if text is None or any(c.isalpha() for c in text if c > "\x7f") else text
 
 
 def _by_mark(data: bytes) -> Text | None:
