@@ -119,7 +119,9 @@ def _dequote_probe(settings: Settings, curated: Curated) -> Probe:
         chosen = {
             key: row[key] for key in ("signature_policy", "signoff_policy", "forward_policy") if key in row
         }
-        cut = dequote(input_of(message), msgspec.structs.replace(cutting, **chosen))
+        given = row.get("earlier")
+        earlier = [text for text in given if isinstance(text, str)] if isinstance(given, list) else []
+        cut = dequote(input_of(message), msgspec.structs.replace(cutting, **chosen), earlier)
         answer: Row = msgspec.to_builtins(cut)
         return answer
 

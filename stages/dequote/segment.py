@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from models.message import Dequoted, Segment, SegmentKind
 from models.subjects import read_subject
 from stages.dequote.config import DequotePolicy
+from stages.dequote.known import KnownText, find_changed, find_known
 from stages.dequote.lines import Line, next_written, split_lines
 from stages.dequote.markers import (
     Marker,
@@ -53,7 +54,7 @@ class Mark:
 OWN = Mark("reply", "", 0)
 
 
-def segment_message(message: DequoteInput, policy: DequotePolicy) -> Dequoted:
+def segment_message(message: DequoteInput, policy: DequotePolicy, earlier: Sequence[str] = ()) -> Dequoted:
     """Return the segments of the message and the clean text that `policy` keeps."""
     text = message.text
     truncated = len(text) > policy.max_chars
@@ -66,6 +67,8 @@ def segment_message(message: DequoteInput, policy: DequotePolicy) -> Dequoted:
     sender = Sender(message.from_)
     scan = Scan(book, text, lines, sender, message.subject)
     scan.find_quotes()
+    if earlier:
+        scan.align(KnownText(earlier))
     scan.find_banner()
     scan.find_tails()
     removed = removed_kinds(policy)
@@ -384,7 +387,7 @@ class Scan:
             code = self._is_code(start, end)
             deep = any(line.marked and line.depth > 1 for line in self.lines[start:end])
             alone = len(self._runs) == 1 and not self._introduced and not self.is_reply
-            middle = end <= written[-1]
+            middle = alone and end <= written[-1] and self._has_own_below(end)
             whole = start == written[0] and end > written[-1]
             drawn = not self._introduced and not any(line.marked for line in self.lines[start:end])
             cited = not deep and (
@@ -393,6 +396,12 @@ class Scan:
             if session or drawn or cited or (code and not self._introduced):
                 for index in range(start, end):
                     self.marks[index] = OWN
+
+    def _has_own_below(self, end: int) -> bool:
+        """Tell whether more than a signature and small print stands below line `end`."""
+        below = self.lines[end:]
+        cut = {at for part in find_tail(self.book, below, self.sender) for at in range(part.start, part.end)}
+        return any(not line.blank and at not in cut for at, line in enumerate(below))
 
     def _in_session(self, start: int) -> bool:
         """Tell whether a shell prompt stands in the unbroken lines right above (`> ` is a prompt there)."""
@@ -413,6 +422,21 @@ class Scan:
             and min(depths) >= first.depth
             and bool(_COMMAND.match(first.text))
         )
+
+    def align(self, known: KnownText) -> None:
+        """Mark what earlier messages hold, and give back lines that are new inside a quoted original."""
+        own = [mark is OWN for mark in self.marks]
+        for start, end in find_known(self.book, known, self.lines, own):
+            self.marks[start:end] = [Mark("quote", "any:quote.known", 1)] * (end - start)
+        start = 0
+        while start < len(self.lines):
+            end = start + 1
+            if self.marks[start].kind == "quote" and own[start] is False:
+                while end < len(self.lines) and self.marks[end].kind == "quote":
+                    end += 1
+                for at in find_changed(known, self.book, self.lines[start:end]):
+                    self.marks[start + at] = OWN
+            start = end
 
     # --- banner and tail ------------------------------------------------------------------------------
 

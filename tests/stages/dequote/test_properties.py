@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.message import Address, QuoteMark
+from stages.decode.html import render
 from stages.dequote import DequoteInput, DequotePolicy, dequote
 from stages.dequote.config import Choice
 from stages.dequote.packs import read_packs
@@ -58,6 +59,85 @@ def test_segments_cover_the_text_and_clean_is_a_subsequence(
     assert found == dequote(message, policy)
 
 
+SENDER = Address(name="Rosa Lind", email="rosa@tern.example")
+OWN_LINES = [
+    "The plan is ready.",
+    "十点可以。",
+    "See page two, then call me.",
+    "木曜で大丈夫です。",
+    "Der Kran kommt am Montag.",
+    "- bring the papers",
+    "",
+]
+CLOSINGS = [
+    "",
+    "Best regards,\nRosa",
+    "祝好\nRosa Lind",
+    "-- \nRosa Lind\nTern Yard",
+    "Rosa",
+    "Sent from my iPhone",
+    "よろしくお願いいたします。\n\nRosa",
+]
+EARLIER = [
+    "", "On Wed, Mar 4, 2026 at 5:40 PM Ivo <ivo@kelp.example> wrote:\n\n> Ten?\n> Nine?",
+    "发件人: 贺敏 <a@b.example>\n发送时间: 2026年3月4日 17:40\n收件人: Rosa\n主题: 吊车\n\n几点？",
+    "-----Original Message-----\nFrom: Ivo <ivo@kelp.example>\nSent: 4 March 2026 17:40\nTo: Rosa\n\nTen?",
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from(OWN_LINES), min_size=1, max_size=6),
+    st.sampled_from(CLOSINGS),
+    st.sampled_from(EARLIER),
+)
+def test_a_clean_text_is_clean(own: list[str], closing: str, earlier: str) -> None:
+    text = "\n\n".join(part for part in ("\n".join(own), closing, earlier) if part)
+    message = DequoteInput(text=text, from_=SENDER)
+    clean = dequote(message, DequotePolicy()).clean
+    assert "\n".join(own).split() in ([], clean.split())
+    again = dequote(DequoteInput(text=clean, from_=SENDER), DequotePolicy())
+    assert again.clean == clean
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts)
+def test_only_hard_evidence_leaves_an_empty_text(text: str) -> None:
+    found = dequote(DequoteInput(text=text, from_=SENDER), DequotePolicy())
+    if text.strip() and not found.clean:
+        soft = {"signoff"} if found.is_forward else {"signoff", "signature"}
+        parts = [part for part in found.segments if text[part.start : part.end].strip()]
+        assert all(part.kind not in soft or part.rule == "any:signature.delimiter" for part in parts)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(OWN_LINES[:6]), min_size=1, max_size=4),
+    st.sampled_from(["", "<p>Best regards,<br>Rosa</p>", "<p>-- <br>Rosa Lind<br>Tern Yard</p>"]),
+    st.sampled_from(range(3)),
+)
+def test_html_and_text_of_one_mail_give_the_same_words(own: list[str], closing: str, client: int) -> None:
+    wrote = "On Wed, Mar 4, 2026 at 5:40 PM Ivo &lt;ivo@kelp.example&gt; wrote:"
+    head = "<b>From:</b> Ivo &lt;ivo@kelp.example&gt;<br><b>Sent:</b> 4 March 2026 17:40<br><b>To:</b> Rosa<br><b>Subject:</b> x"
+    quoted = (
+        f'<div class="gmail_quote"><div>{wrote}<br></div><blockquote>Ten?</blockquote></div>',
+        f'<div id="divRplyFwdMsg">{head}</div><p>Ten?</p>',
+        f'<div class="moz-cite-prefix">{wrote}<br></div><blockquote type="cite">Ten?</blockquote>',
+    )[client]
+    plain = (f"{wrote}\n> Ten?", re.sub("<br>", "\n", head) + "\n\nTen?", f"{wrote}\n\n> Ten?")[client]
+    page = "".join(f"<p>{line}</p>" for line in own) + closing + quoted
+    text = "\n\n".join(own) + "\n\n" + re.sub("</?p>|<br>", "\n", closing) + "\n" + plain
+    text = re.sub("</?b>", "", text).replace("&lt;", "<").replace("&gt;", ">")
+    rendered = render(page)
+    of_html = dequote(
+        DequoteInput(text=rendered.text, quote_marks=rendered.marks, from_=SENDER), DequotePolicy()
+    )
+    of_text = dequote(DequoteInput(text=text, from_=SENDER), DequotePolicy())
+    assert of_html.clean.split() == of_text.clean.split()
+    kinds = [part.kind for part in of_html.segments]
+    assert kinds == [part.kind for part in of_text.segments]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -80,6 +160,15 @@ def test_segments_cover_the_text_and_clean_is_a_subsequence(
         "写道：" * 60_000,
         "[" * 100_000,
         "よろしく" * 40_000,
+        "x" * 1_000_000,
+        "This e-mail is. " * 60_000,
+        "\n".join(">" * depth + "x" for depth in range(1_990)),
+        "From: the gate\nDate it.\nOn Monday she wrote\nSent from the depot\n-- x\n" * 14_000,
+        "On page twelve of the report the surveyor wrote that the slab is thin. " * 5_600,
+        "Thanks,\nIvo\n\n" * 30_000,
+        "Tel: 020 5550 0183\n\n" * 30_000,
+        "From: Ivo <ivo@kelp.example>\nSent: 4 March 2026 17:40\nTo: x\n\n" + "Ivo\n\n" * 60_000,
+        "disclaimer: " * 80_000,
     ],
     ids=lambda text: f"{text[:12]!r}-{len(text)}",
 )
