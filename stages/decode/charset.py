@@ -28,8 +28,10 @@ _ESCAPE = re.compile(rb"\x1b(?:\$[()]?[@A-Z]|\([A-Z])")
 _HZ = re.compile(rb"~\{(?:[!-w][!-~]){1,500}~\}")
 _SURROGATE_PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
 _FORBIDDEN = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]|[\xc0\xc1][\x80-\xbf]|\xf4[\x90-\xbf][\x80-\xbf]{2}")
-# Two high bytes side by side, runs of fixed spaces apart.
-_HIGH_PAIR = re.compile(rb"[\x80-\x9f\xa1-\xff][\x80-\xff]|\xa0[\x80-\x9f\xa1-\xff]")
+# High bytes side by side or beside a letter; a fixed space and a degree sign are the same in all Latin sets.
+_HIGH_LETTER = re.compile(
+    rb"[\x80-\x9f\xa1-\xff][\x80-\xff]|\xa0[\x80-\x9f\xa1-\xff]|[A-Za-z][\xa1-\xaf\xb1-\xff]|[\xa1-\xaf\xb1-\xff][A-Za-z]"
+)
 _LABEL = re.compile(r"[^a-z0-9_.+:-]+")
 
 
@@ -205,7 +207,7 @@ def _paired(pair: re.Match[bytes]) -> bytes:
 def _lone_signs(data: bytes, named: str | None) -> str | None:
     """Return the Western reading of a text whose high bytes stand alone and are signs in it (£, °, a fixed
     space): words of another script would show letters side by side."""
-    if named not in {None, "cp1252", "iso8859-1", "iso8859-15"} or _HIGH_PAIR.search(data):
+    if named not in {None, "cp1252", "iso8859-1", "iso8859-15"} or _HIGH_LETTER.search(data):
         return None
     text = _strict(data, named or "cp1252")
     return None if text is None or any(c.isalpha() for c in text if c > "\x7f") else text
