@@ -35,7 +35,7 @@ def run_product(maildir: Path, work: Path, processes: int) -> tuple[ProductRun, 
 def _run(maildir: Path, state: Path, work: Path, processes: int) -> ProductRun:
     report_file, log = work / "report.json", work / "product.log"
     report_file.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "flows.cli", "--source", str(maildir), "--account", "bench"]
+    command = [sys.executable, "-P", "-m", "flows.cli", "--source", str(maildir), "--account", "bench"]
     command += ["--state", str(state), "--report", str(report_file), "--quiet"]
     cost = run_measured(command, env=_environment(processes), log=log)
     if not report_file.exists():

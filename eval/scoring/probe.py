@@ -22,7 +22,8 @@ def ask_stage(stage: str, rows: Iterable[Row], config: str | None = None) -> dic
     The user's own ATLAS_… settings do not apply; `config` names a configuration file that does. Raises
     Defect where the command fails or does not answer each row.
     """
-    command = [sys.executable, "-m", "flows.cli", "stage", stage, "--timing"]
+    # -P: a file of the folder where the user stands never hides a package of ours
+    command = [sys.executable, "-P", "-m", "flows.cli", "stage", stage, "--timing"]
     command += ["--config", config] if config else []
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ATLAS_")}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), environment.get("PYTHONPATH"))))
