@@ -96,9 +96,15 @@ def build_parser() -> _Parser:
     command("status", "what the state folder holds, and the last run's balance")
     command("explain", "why a message became what it is, in sentences").add_argument("message", metavar="MSG")
     command("path", "where a message's file is").add_argument("message", metavar="MSG")
-    thread = command("thread", "show a conversation as a tree")
-    thread.add_argument("action", choices=["show"])
-    thread.add_argument("name", metavar="ID|MSG")
+    thread = command("thread", "show a conversation as a tree; split or join conversations by hand")
+    thread.add_argument("action", choices=["show", "split", "join"])
+    thread.add_argument(
+        "names",
+        nargs="+",
+        metavar="ID|MSG",
+        help="show: a thread or a message in it; split: the first message that is to leave, what hangs below it "
+        "leaves too; join: two or more messages or threads",
+    )
     held = command("quarantine", "messages that could not be taken: why, and the way back")
     held.add_argument("action", choices=["list", "show", "retry", "dismiss"])
     held.add_argument(

@@ -14,7 +14,7 @@ _METHODS = {
     "subject": "same subject, shared people, close in time (a guess)",
     "quote": "it quotes that message (a guess)",
     "similarity": "its text is close (a guess)",
-    "manual": "somebody joined it by hand",
+    "manual": "somebody joined it or split it off by hand",
 }
 
 

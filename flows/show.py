@@ -16,6 +16,7 @@ import stages
 from flows.explain import explain_email
 from flows.summary import balance_sheet, quarantine_sentence
 from flows.terminal import say
+from flows.thread_edit import join_threads, sentence_of, split_thread
 from models.config import load_settings
 from models.errors import UsageError
 from models.report import QuarantineFile
@@ -111,9 +112,13 @@ def show_path(options: argparse.Namespace) -> int:
 
 
 def show_thread(options: argparse.Namespace) -> int:
-    """Print a conversation as a tree."""
+    """Print a conversation as a tree, or note that conversations are to be split or joined."""
+    if options.action != "join" and len(options.names) > 1:
+        raise UsageError(f"thread {options.action} takes one name", remedy="name one thread or message")
+    if options.action != "show":
+        return _edit_threads(options)
     with _ledger(options) as (ledger, _), ledger.read() as connection:
-        thread = read_thread(connection, options.name)
+        thread = read_thread(connection, options.names[0])
         words = {}
         for member in thread.members:
             email = read_email(connection, find_message(connection, member.msg_id))
@@ -127,6 +132,19 @@ def show_thread(options: argparse.Namespace) -> int:
     )
     for line in thread_tree(thread, words):
         say(line)
+    return 0
+
+
+def _edit_threads(options: argparse.Namespace) -> int:
+    with _ledger(options) as (ledger, state), ledger.read() as connection:
+        if options.action == "join":
+            entry = join_threads(connection, state, options.names)
+        else:
+            entry = split_thread(connection, state, options.names[0])
+    if options.json:
+        _print_json({"action": options.action, "messages": entry.join or entry.split})
+    else:
+        say(sentence_of(entry))
     return 0
 
 

@@ -16,6 +16,7 @@ from models.config import Settings
 from models.curated import Alias, Curated, Customer, Example, ManualThread, Seed
 from models.errors import UsageError
 from models.message import INTENTS
+from storage.durable import make_folder, write_durable
 from storage.json_place import line_of
 
 ALIASES = "people/aliases.json"
@@ -42,6 +43,24 @@ def read_curated(state: Path, settings: Settings) -> Curated:
         examples=_examples(state / EXAMPLES),
         manual_threads=_read_json(state / MANUAL, _manual),
     )
+
+
+def add_manual(state: Path, entry: ManualThread) -> None:
+    """Add a join or a split at the end of `threads/_manual.json`, whose other entries stay; durable on return.
+
+    Raises UsageError where the file is broken (it is not touched) or cannot be written.
+    """
+    path = state / MANUAL
+    entries = [*_read_json(path, _manual), entry]
+    rows = [{"join": one.join} if one.join else {"split": one.split} for one in entries]
+    lines = ",\n ".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    try:
+        make_folder(path.parent)
+        write_durable(path, f"[{lines}]\n".encode())
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}", remedy="check the folder's rights"
+        ) from error
 
 
 def _aliases(state: Path, settings: Settings) -> list[Alias]:

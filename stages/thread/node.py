@@ -14,6 +14,7 @@ from models.subjects import Subject, read_subject, subject_key
 from models.thread import Node
 from stages.thread.config import ThreadPolicy
 from stages.thread.lines import said_and_quoted
+from stages.thread.manual import apply_manual
 
 _WORD = re.compile(r"[^\W\d_]{2,20}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -29,7 +30,7 @@ _SENDING = re.compile(r"(\d{14}\.\d{1,9})-\d{1,5}-(\S{3,100})$")  # git send-ema
 
 
 def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Node:
-    """Return the index row of a message: a pure function of the message alone."""
+    """Return the index row of a message: a function of the message and of what was joined or split by hand."""
     subject = read_subject(message.subject)
     key = subject_key(message.subject)
     author = message.original_from or message.from_
@@ -40,7 +41,7 @@ def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Nod
     answered = any(segment.kind in _QUOTES for segment in dequoted.segments)
     said, quoted = said_and_quoted(dequoted)
     identity = identity_of(message, dequoted)
-    return Node(
+    node = Node(
         raw=message.raw,
         msg_id=message.msg_id,
         identity=identity,
@@ -66,6 +67,8 @@ def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Nod
         said=said,
         quoted=quoted,
     )
+    apply_manual(node, policy.manual)
+    return node
 
 
 def _named(message: Decoded, addresses: set[str]) -> tuple[list[str], str | None]:

@@ -14,6 +14,13 @@ from models.thread import Link, Method, Node, SoftEdge
 
 _TAIL = 8  # hex digits that tell messages under one id apart
 _LIKE_A_TWIN = re.compile(r"#[0-9a-f]{8}$")  # an id that looks like a key of ours gets a tail of its own
+_GROUPS: dict[str, tuple[Method, str]] = {
+    "thread-index": ("thread_index", "same Outlook conversation"),
+    "event": ("references", "same calendar event (UID)"),
+    "series": ("references", "sent in one numbered series"),
+    "provider": ("provider", "same conversation at the mail provider"),
+    "manual": ("manual", "joined or split off by hand"),
+}
 
 
 class ThreadRecord(Record):
@@ -152,10 +159,12 @@ def _link(record: ThreadRecord, directory: _Directory) -> Link:
             reason = f"both name <{ref}>, which is not here"
             return Link(key=record.key, parent=sibling.key, method="references", reason=reason)
     groups = sorted({group for copy in record.copies for group in copy.group_keys})
-    for other in (directory.grouped[group] for group in groups):
+    for group in groups:
+        other = directory.grouped[group]
         if other is not record:
-            reason = "same Outlook conversation"
-            return Link(key=record.key, parent=other.key, method="thread_index", reason=reason)
+            kind = group.partition(":")[0]
+            method, reason = _GROUPS.get(kind, ("thread_index", "same conversation of a client"))
+            return Link(key=record.key, parent=other.key, method=method, reason=reason)
     guess = _guess(record, directory)
     if guess is not None:
         return guess

@@ -287,3 +287,32 @@ def test_quarantine_list_and_show_say_what_where_and_why(shelf: Product) -> None
         in shelf.call("quarantine", "retry", "offer-1@northwind.example", code=USAGE).err
     )
     assert "which messages?" in shelf.call("quarantine", "dismiss", code=USAGE).err
+
+
+def test_a_split_and_a_join_by_hand_survive_every_later_run(product: Product) -> None:
+    first = tour(1, 2, BO, ANN, "Shall we visit the factory?")
+    second = tour(2, 3, ANN, BO, "Gladly. By the way, who pays for the crates?", after=1)
+    third = tour(3, 4, BO, ANN, "We pay for them.", after=2)
+    arrive(product, a=first, b=second, c=third)
+    product.call("thread", "split", "tour-2@northwind.example")
+    late = tour(4, 5, ANN, BO, "Thank you.", after=3)
+    arrive(product, d=late)
+    names = sorted([row[0] for row in members(thread)] for thread in product.threads().values())
+    assert names == [["tour-1"], ["tour-2", "tour-3", "tour-4"]]
+    arrive(product)
+    assert len(product.threads()) == 2
+    product.call("thread", "join", ROOT_ID, "tour-3@northwind.example")
+    arrive(product)
+    [thread] = product.threads().values()
+    assert ("tour-2", ROOT_ID, "manual") in members(thread)
+    written = json.loads((product.state / "threads/_manual.json").read_text(encoding="utf-8"))
+    assert [list(entry) for entry in written] == [["split"], ["join"]]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("split", ROOT_ID), ("split", "none@x"), ("join", ROOT_ID), ("show", ROOT_ID, ROOT_ID)]
+)
+def test_what_cannot_be_split_or_joined_is_said(product: Product, arguments: tuple[str, ...]) -> None:
+    arrive(product, a=tour(1, 2, BO, ANN, "Shall we visit the factory?"))
+    product.call("thread", *arguments, code=USAGE)
+    assert not (product.state / "threads/_manual.json").exists()
