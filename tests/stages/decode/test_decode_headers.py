@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.decode.addresses import first_address, parse_addresses, split_addresses
-from stages.decode.dates import parse_date
+from stages.decode.clock import parse_date
 from stages.decode.headers import Headers, read_headers
 from stages.decode.ids import message_id, reference_ids, replied_id
 from stages.decode.params import filename_of, media_type, safe_filename
