@@ -11,9 +11,11 @@ from importlib.resources import files
 from models.message import QuoteMark, Repair
 from stages.decode.charset import Text, decode_text
 from stages.decode.cms import MIMES as SMIME
+from stages.decode.containers import TNEF
 from stages.decode.flowed import unflow
 from stages.decode.html import meta_charset, render
-from stages.decode.tree import Part
+from stages.decode.part import Part
+from stages.decode.rtf import read_rtf
 from stages.decode.uufiles import split_files
 
 _READABLE = frozenset(
@@ -29,6 +31,7 @@ _MACHINE = frozenset(
         "message/global-headers",
     }
 )
+RICH = frozenset({"text/rtf", "application/rtf", "text/richtext-rtf", "application/x-rtf"})
 _STUB_CHARS = 600
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _ARMOR_SIGNED = re.compile(
@@ -72,7 +75,18 @@ def select_parts(root: Part) -> Selection:
     """Return the parts under `root` by use. Nested messages are not opened here."""
     selection = Selection()
     _select(root, selection, inside_related=False)
+    if not selection.body:
+        _take_rich_text(selection)
     return selection
+
+
+def _take_rich_text(selection: Selection) -> None:
+    """Make an RTF part that is not meant as a file the body of a message without another."""
+    for number, (part, _) in enumerate(selection.attached):
+        if part.mime in RICH and part.filename is None and part.disposition != "attachment":
+            selection.body.append(part)
+            del selection.attached[number]
+            return
 
 
 def _select(part: Part, into: Selection, *, inside_related: bool) -> None:
@@ -88,6 +102,8 @@ def _select(part: Part, into: Selection, *, inside_related: bool) -> None:
         into.attached.extend((leaf, False) for leaf in part.leaves())
     elif part.mime == "multipart/related":
         _select_related(part, into)
+    elif part.mime == TNEF:
+        _select_tnef(part, into)
     else:
         into.signed |= part.mime == "multipart/signed" or part.mime in SMIME
         for child in part.children:
@@ -150,6 +166,17 @@ def _select_alternative(part: Part, into: Selection) -> None:
     html = [leaf for o in options if not _is_amp(o) for leaf in o.body if leaf.mime == "text/html"]
     if html and into.html is None:
         into.html = html[0]
+
+
+def _select_tnef(part: Part, into: Selection) -> None:
+    """Take the files of an opened winmail.dat, and its body where the message has no text of its own."""
+    has_text = any(read_leaf(leaf).text.strip() for leaf in into.body)
+    for child in part.children:
+        if child.mime in _READABLE and child.filename is None and child.disposition is None:
+            if not has_text:
+                into.body.append(child)
+        else:
+            _select(child, into, inside_related=False)
 
 
 def _select_related(part: Part, into: Selection) -> None:
@@ -221,11 +248,11 @@ def read_body(selection: Selection, max_html_chars: int) -> Body:
     texts: list[str] = []
     length = 0
     for part in selection.body:
-        read = read_leaf(part)
+        read = _read_rich(part) if part.mime in RICH else read_leaf(part)
         body.charset = body.charset or read.codec
         if read.fault is not None:
             body.repairs.append(Repair(kind="charset", detail=read.fault))
-        if part.mime == "text/html":
+        if part.mime == "text/html" or read.codec == "rtf, html":
             text, marks = _read_html(read.text, max_html_chars, body)
         else:
             text, marks = _read_plain(part, read.text, body), []
@@ -249,6 +276,12 @@ def _read_html(html: str, max_chars: int, body: Body) -> tuple[str, list[QuoteMa
     rendered = render(html)
     body.hidden = body.hidden or rendered.hidden
     return rendered.text, rendered.marks
+
+
+def _read_rich(part: Part) -> Text:
+    """Return the words of an RTF part, as HTML where it wraps some."""
+    rich = read_rtf(part.payload())
+    return Text(rich.text, "rtf, html" if rich.is_html else "rtf")
 
 
 def _read_plain(part: Part, text: str, body: Body) -> str:

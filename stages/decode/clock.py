@@ -36,7 +36,8 @@ _TIME = re.compile(
 _OFFSET = re.compile(r"\s{0,9}(?:GMT|UTC|UT)?\s{0,3}([+-])-?(\d{1,2})(?::?(\d{2}))?(?!\d)", re.IGNORECASE)
 _ZONE_NAME = re.compile(r"\s{0,9}([A-Za-z]{1,5})(?![A-Za-z])")
 _DAY_MONTH = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.º|º|\.)?[\s.,/-]{0,4}(?:de |of |tháng )?([^\W\d_]{3,14}|\d{1,2} ?月|[一二三四五六七八九十]{1,2}月)"
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.º|º|\.)?[\s.,/-]{0,4}(?:de |of |tháng )?"
+    r"([^\W\d_]{3,14}|\d{1,2} ?月|[一二三四五六七八九十]{1,2}月)"
     r"\.?[\s.,/-]{0,4}(?:de |del |г\. ?)?(\d{2,4})(?![\d:])"
 )
 _MONTH_DAY = re.compile(r"(?<![^\W\d_])([^\W\d_]{3,14})\.?\s{1,4}(\d{1,2})(?:st|nd|rd|th)?(?![\d:])")
@@ -136,7 +137,11 @@ def _plain(text: str) -> str:
         return text
     text = unicodedata.normalize("NFKC", text)
     return "".join(
-        str(unicodedata.decimal(c)) if c.isdecimal() and c > "9" else " " if unicodedata.category(c) == "Cf" else c
+        str(unicodedata.decimal(c))
+        if c.isdecimal() and c > "9"
+        else " "
+        if unicodedata.category(c) == "Cf"
+        else c
         for c in text
     )
 

@@ -8,8 +8,9 @@ from models.base import content_hash
 from stages.decode import PartDump
 from stages.decode.body import normal_text, read_leaf
 from stages.decode.config import DecodePolicy
+from stages.decode.part import Part
 from stages.decode.source import open_message
-from stages.decode.tree import Part, parse_tree
+from stages.decode.tree import parse_tree
 
 
 def dump_parts(raw: bytes, policy: DecodePolicy) -> list[PartDump]:

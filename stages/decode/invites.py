@@ -8,7 +8,7 @@ from typing import Any
 
 from models.message import Attendee, CalendarEvent, Repair
 from stages.decode.charset import decode_text
-from stages.decode.tree import Part
+from stages.decode.part import Part
 from stages.decode.words import one_line
 
 _FOLD = re.compile(rb"\r?\n[ \t]")  # undone before the charset: some clients fold inside a character

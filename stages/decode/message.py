@@ -17,9 +17,10 @@ from stages.decode.headers import Headers, read_headers
 from stages.decode.html import sanitise
 from stages.decode.invites import read_events
 from stages.decode.language import identify
+from stages.decode.part import Part
 from stages.decode.reports import read_report
 from stages.decode.source import open_message
-from stages.decode.tree import Part, parse_tree
+from stages.decode.tree import parse_tree
 from stages.decode.words import decoded_text
 
 _VIA = re.compile(r"\bvia\b|经由|經由|経由", re.IGNORECASE)
@@ -33,13 +34,9 @@ def decode_message(raw: bytes, policy: DecodePolicy) -> Decoded:
     headers = root.headers
     hint = charset_hint(root)
     selection = select_parts(root)
-    if len(selection.attached) > policy.max_attachments:
-        raise ResourceLimit(
-            f"{len(selection.attached)} attachments, the limit is {policy.max_attachments}",
-            stage="decode",
-            remedy="raise email.max_attachments and retry it from quarantine",
-        )
+    _limit(selection, policy)
     body = read_body(selection, policy.max_html_chars)
+    _limit(selection, policy)
     repairs += body.repairs
     dates = resolve_dates(headers)
     repairs += dates.repairs
@@ -101,6 +98,15 @@ def decode_message(raw: bytes, policy: DecodePolicy) -> Decoded:
         flags=[Flag(kind="hidden_text", evidence=body.hidden)] if body.hidden else [],
         repairs=_each_once(repairs),
     )
+
+
+def _limit(selection: Selection, policy: DecodePolicy) -> None:
+    if len(selection.attached) > policy.max_attachments:
+        raise ResourceLimit(
+            f"{len(selection.attached)} attachments, the limit is {policy.max_attachments}",
+            stage="decode",
+            remedy="raise email.max_attachments and retry it from quarantine",
+        )
 
 
 def header_dates(raw: bytes, policy: DecodePolicy) -> tuple[str | None, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from models.message import DeliveryReport
 from stages.decode.headers import Headers, read_headers
-from stages.decode.tree import Part
+from stages.decode.part import Part
 from stages.decode.words import decoded_text
 
 _KINDS = {

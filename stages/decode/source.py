@@ -7,6 +7,8 @@ import re
 from models.errors import CorruptInput, ResourceLimit, UnsupportedFeature
 from models.message import Repair
 from stages.decode.config import DecodePolicy
+from stages.decode.containers import as_message
+from stages.decode.tnef import MAGIC
 
 OLE_MAGIC = bytes.fromhex("D0CF11E0A1B11AE1")
 _HEADER_LINE = re.compile(rb"^[!-9;-~]{1,100}[ \t]{0,8}:", re.MULTILINE)
@@ -25,6 +27,9 @@ def open_message(raw: bytes, policy: DecodePolicy) -> tuple[bytes, list[Repair]]
     """
     _refuse(raw, policy)
     repairs: list[Repair] = []
+    bare = as_message(raw)
+    if bare is not None:
+        return bare, [Repair(kind="bare_file", detail="no message around it")]
     data = raw
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
@@ -68,7 +73,7 @@ def _refuse(raw: bytes, policy: DecodePolicy) -> None:
         raise CorruptInput(f"the file holds only {what}", stage="decode", remedy="fetch the message again")
     head = raw[:_PROBE]
     if (
-        not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+        not head.startswith((b"\xff\xfe", b"\xfe\xff", MAGIC))
         and not _HEADER_LINE.search(head)
         and not _is_text(head)
     ):

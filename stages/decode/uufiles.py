@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from stages.decode.headers import Headers
-from stages.decode.tree import Part
+from stages.decode.part import Part
 
 _BEGIN = re.compile(rb"^begin [0-7]{3,4} ([^\r\n]{1,200}?)[ \t]*\r?\n", re.MULTILINE)
 _MAX_FILES = 20  # of one text; more stay in it
