@@ -39,16 +39,25 @@ _CORE = ("from", "sent", "to", "cc", "subject")
 class Marker:
     """The lines `[start, end)` that introduce earlier mail; `forward` if their words say "passed on"."""
 
-    __slots__ = ("author", "bare", "end", "forward", "rule", "start")
+    __slots__ = ("author", "bare", "end", "forward", "reader", "rule", "start")
 
     def __init__(
-        self, start: int, end: int, rule: str, *, forward: bool = False, bare: bool = True, author: str = ""
+        self,
+        start: int,
+        end: int,
+        rule: str,
+        *,
+        forward: bool = False,
+        bare: bool = True,
+        author: str = "",
+        reader: str = "",
     ) -> None:
         self.start = start
         self.end = end
         self.rule = rule
         self.forward = forward
         self.author = author  # who wrote the earlier mail, as the header says
+        self.reader = reader  # to whom: most often the sender of this one
         self.bare = bare  # strong enough to stand for unmarked text below it
 
 
@@ -140,12 +149,29 @@ def find_header(book: RuleBook, lines: Sequence[Line], at: int, *, led: bool = F
             values[previous.role] = value
             previous = Label(previous.role, previous.rules, value)
         end, blanks = index + 1, 0
+    if not led and "@" not in "".join(values.values()) and _is_below_words(book, lines, at):
+        return None  # minutes, a plan
     if not _is_block(values, led=led):
-        start = _notes_start(lines, at) if "to" in values and "subject" in values else None
+        above = label_of(book, lines[at - 1]) if at else None
+        is_notes = "to" in values and "subject" in values and "from" not in values
+        is_notes = is_notes and (above is None or above.role == "other")
+        start = _notes_start(lines, at) if is_notes else None
         return None if start is None else Marker(start, end, "en:header.notes")
     packs = Counter(rules)
     start = _named_start(lines, at) if first.role == "other" else at
-    return Marker(start, end, max(packs, key=lambda rule: packs[rule]), author=values.get("from", ""))
+    return Marker(
+        start,
+        end,
+        max(packs, key=lambda rule: packs[rule]),
+        author=values.get("from", ""),
+        reader=values.get("to", ""),
+    )
+
+
+def _is_below_words(book: RuleBook, lines: Sequence[Line], at: int) -> bool:
+    """Tell whether words of a text, no drawn line and no label, stand right above line `at`."""
+    above = lines[at - 1] if at else None
+    return not (above is None or above.blank or is_rule_line(above.text) or label_of(book, above) is not None)
 
 
 def _inner_values(book: RuleBook, label: Label) -> dict[str, str]:
@@ -213,7 +239,7 @@ def _is_block(values: dict[str, str], *, led: bool) -> bool:
     addressed = any(_ADDRESS.search(values.get(role, "")) for role in ("from", "to", "cc"))
     if "from" in values:
         if len(core) >= 3:
-            return dated or addressed
+            return addressed or (dated and ("subject" in values or led))
         return len(core) == 2 and (dated or addressed) and (led or (dated and addressed))
     return led and len(core) >= 2 and (dated or addressed)
 
@@ -255,8 +281,10 @@ def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | N
             break
     if header is None and (not dashed or _is_inside_sentence(lines, at)):
         return None
-    author = header.author if header else ""
-    return Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward, author=author)
+    marker = Marker(at, header.end if header else at + 1, rule.id, forward=rule.forward)
+    if header:
+        marker.author, marker.reader = header.author, header.reader
+    return marker
 
 
 def _is_inside_sentence(lines: Sequence[Line], at: int) -> bool:

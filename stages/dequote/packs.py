@@ -25,6 +25,7 @@ _LINE_KINDS = (
     "device_line",
     "answer",
     "postscript",
+    "own_below",
 )
 _SPACE = re.compile(r"[\s\u3000*_]+")
 _WORD = re.compile(r"\w+")

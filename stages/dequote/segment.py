@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from models.message import Dequoted, Segment, SegmentKind
 from models.subjects import read_subject
+from stages.dequote.answers import find_labelled
 from stages.dequote.config import DequotePolicy
 from stages.dequote.known import KnownText, find_changed, find_known
 from stages.dequote.lines import Line, next_written, split_lines
@@ -27,6 +28,7 @@ from stages.dequote.tail import find_tail
 _BLANKS = re.compile(r"\n{3,}")
 _COMMAND = re.compile(
     r"(?:[$%#] \S|(?:cd|cat|ls|rm|cp|mv) [-/~.]|(?:curl|wget) (?:-|http)|ssh \S{1,40}@"
+    r"|[a-z][\w\-]{1,20} --?[a-z]|[a-z]\w{0,20} = \S"
     r"|(?:import|from|def|print|const|let|var|select|npm|git|pip|sudo) \S|\w{1,40}(?: = |\())"
 )
 _SHELL = re.compile(r"\S{0,40}[$#%] \S")
@@ -115,6 +117,7 @@ class Scan:
         self.is_forward = False
         self._runs: list[tuple[int, int]] = []  # marked quote runs that nothing introduces
         self._introduced = False
+        self._mended = -1  # line of an attribution whose address a line break had cut
         self._own = 0  # no line above this one is the sender's
 
     # --- quotes ---------------------------------------------------------------------------------------
@@ -147,6 +150,7 @@ class Scan:
             return False
         self.lines[at - 1].text += ">"
         line.depth, line.marked = 0, False
+        self._mended = at
         return True
 
     def _marker_at(self, at: int) -> Marker | None:
@@ -154,7 +158,10 @@ class Scan:
         marker = find_separator(self.book, self.lines, at)
         if marker is None and label_of(self.book, self.lines[at]) is not None:
             marker = find_header(self.book, self.lines, at, led=led or self._is_ruled(at))
-        return marker or find_attribution(self.book, self.lines, at, led=led)
+        marker = marker or find_attribution(self.book, self.lines, at, led=led)
+        if marker and marker.start == self._mended:
+            marker.start -= 1
+        return marker
 
     def _opens_box(self, at: int) -> bool:
         """Tell whether line `at` is one of the first three with words in its HTML container."""
@@ -204,7 +211,28 @@ class Scan:
         end = self._mark_bare(marker.end, "forward_body" if forward else "quote", marker.rule)
         if end == len(self.lines) and marker.author:
             self._give_back_below(marker, end, own_above)
+        self._give_back_labelled(marker, end)
         return end
+
+    def _give_back_labelled(self, marker: Marker, end: int) -> None:
+        """Give back answers that a label sets apart in an unmarked earlier mail."""
+        part = self.lines[marker.end : end]
+        above = " ".join(
+            line.text[:400] for line in self.lines[max(marker.start - 12, 0) : marker.start]
+        ).casefold()
+        names = [name for name in (self.sender, Sender.of_header(marker.reader)) if name.is_known]
+        found = find_labelled(self.book, part, lambda line: self.text[line.start : line.end], above, names)
+        for at in found:
+            self.marks[marker.end + at] = OWN
+        below = next(
+            (at for at, line in enumerate(part) if not line.blank and self._is_own_rule(line.text)), None
+        )
+        if below is not None:
+            self.marks[marker.end + below : end] = [OWN] * (end - marker.end - below)
+
+    def _is_own_rule(self, text: str) -> bool:
+        """Tell whether a line says that the sender's own words follow (`--- 我的回复 ---`)."""
+        return self.book.line_rule("own_below", text[:80]) is not None
 
     def _give_back_below(self, marker: Marker, end: int, own_above: bool) -> None:
         """Give back what the sender wrote below an unmarked earlier mail.
@@ -231,7 +259,10 @@ class Scan:
         ):
             return
         words = [line.text for line in self.lines[close + 1 : end] if not line.blank]
+        reader = Sender.of_header(marker.reader)
         named = any(self.sender.is_named(text) for text in words[-3:])
+        tag = _TAG.match(words[0]) if words else None
+        named = named or (tag is not None and any(n.is_name(tag.group(1)) for n in (self.sender, reader)))
         if not words or not (named or (self.is_reply and not own_above)):
             return
         if any(
@@ -376,6 +407,8 @@ class Scan:
         opened = next((i for i, mark in enumerate(self.marks) if mark.kind in _OPENING), len(self.lines))
         if not written:
             return
+        typed = not self._introduced and not self.is_reply
+        typed = typed and any(self._is_code(start, end) for start, end in self._runs)
         for start, end in self._runs:
             above = self._written_above(start)
             led = (
@@ -393,7 +426,7 @@ class Scan:
             cited = not deep and (
                 (led and (not self._introduced or end < opened)) or (alone and (middle or whole))
             )
-            if session or drawn or cited or (code and not self._introduced):
+            if session or drawn or cited or typed or (code and not self._introduced):
                 for index in range(start, end):
                     self.marks[index] = OWN
 

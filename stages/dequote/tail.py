@@ -25,7 +25,8 @@ from stages.dequote.sender import Sender
 from stages.dequote.small_print import Cut, above_attachments, above_postscript, cut_small_print, trim
 
 _DASH_NAME = re.compile(
-    r"(?:[-–—~]{1,2}\s?|/(?=[A-Z]))[^\W\d_][\w.'’]{0,24}(?:\s[^\W\d_][\w.'’]{0,24}){0,3}$"
+    r"(?:[-–—~]{1,2}\s?|/(?=[A-Z]))"
+    r"(?:[^\W\d_a-z][\w.'’]{0,24}(?:\s[^\W\d_][\w.'’]{0,24}){0,3}|[a-z][\w.'’]{0,14})$"
 )
 _LONE_NAME = re.compile(r"(?:[-–—~]{1,2}\s?)?[A-Z][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}$")
 _FRAME = re.compile(r"[|｜\s]{1,20}$")  # cells of a signature card that was a table

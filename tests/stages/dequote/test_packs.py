@@ -12,7 +12,7 @@ from stages.dequote.packs import read_packs
 OPENER = "K7 42 ✓"  # a reply in no language, so that no pack's words stand in it
 TABLES = (
     "header", "separator", "attribution", "signoff", "contact",
-    "disclaimer", "list_footer", "banner", "device_line", "answer", "postscript",
+    "disclaimer", "list_footer", "banner", "device_line", "answer", "postscript", "own_below",
 )  # fmt: skip
 
 
@@ -48,6 +48,11 @@ def test_a_block_as_the_client_writes_it_is_cut(language: str, table: str, name:
         found = dequote(DequoteInput(text=block), DequotePolicy())
         answers = [part for part in found.segments if part.kind == "reply" and part.answers is not None]
         assert len(answers) == 1 and found.clean.endswith(block.splitlines()[-1])
+        return
+    if table == "own_below":
+        found = dequote(DequoteInput(text=block), DequotePolicy())
+        assert found.clean.endswith(block.splitlines()[-1])
+        assert "?" not in found.clean and "？" not in found.clean
         return
     if table == "postscript":  # it stays, and the closing above it goes
         found = dequote(DequoteInput(text=f"{OPENER}\n\n{block}"), DequotePolicy())
