@@ -59,16 +59,11 @@ def _pack() -> dict[str, Any]:
     return tomllib.loads(files("stages.decode").joinpath("packs/letters.toml").read_text("utf-8"))
 
 
+@lru_cache(maxsize=16)
 def _repertoire(codec: str, leads: range) -> str:
     """Return the two-byte characters of a national set within a range of lead bytes."""
-    found = []
-    for lead in leads:
-        for trail in range(0x40, 0xFF):
-            try:
-                found.append(bytes((lead, trail)).decode(codec))
-            except UnicodeDecodeError:
-                continue
-    return "".join(found)
+    trails = range(0x40, 0xFF) if codec == "big5" else range(0xA1, 0xFF)
+    return "".join(bytes((lead, trail)).decode(codec, "ignore") for lead in leads for trail in trails)
 
 
 def _tiers(weight: dict[str, float], groups: list[tuple[str, float]]) -> None:

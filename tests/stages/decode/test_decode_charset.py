@@ -1,7 +1,7 @@
 """The charset chain, forwards over many codecs and backwards over wrong labels."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.decode.charset import codec_of, decode_bytes, decode_text
@@ -75,6 +75,7 @@ def test_utf8_with_one_broken_byte_stays_utf8() -> None:
     assert read.fault == "broken utf-8"
 
 
+@settings(deadline=None)
 @given(
     st.binary(max_size=200), st.sampled_from([None, *SAMPLES, "utf-7", "hz", "idna", "utf-32", "cp037", "\0"])
 )

@@ -1,7 +1,7 @@
 """Addresses, encoded words, parameters, ids and dates."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.decode.addresses import first_address, parse_addresses, split_addresses
@@ -43,6 +43,7 @@ def test_a_name_without_address_is_kept_for_the_sender_only() -> None:
     assert parse_addresses([b"root, Some Body"]) == []
 
 
+@settings(deadline=None)
 @given(st.text(alphabet='"<>(),;:@\\ =?aB.', max_size=60))
 def test_any_address_text_splits_without_error(text: str) -> None:
     for box in split_addresses(text):
@@ -68,6 +69,7 @@ def test_encoded_words(value: bytes, wanted: str) -> None:
     assert decoded_text(value) == wanted
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_any_header_value_becomes_one_line(value: bytes) -> None:
     assert not set(decoded_text(value)) & set("\r\n\0")
@@ -146,6 +148,7 @@ def test_dates(text: str, wanted: str | None) -> None:
     assert (found.isoformat() if found else None) == wanted
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789 :+-.,/()TZMonarGMT", max_size=40))
 def test_any_date_text_parses_or_is_none(text: str) -> None:
     found = parse_date(text)

@@ -36,6 +36,7 @@ def test_any_shuffled_mail_gives_a_record_or_a_typed_error(raw: bytes) -> None:
     decode_parts(raw, POLICY)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_give_a_record_or_a_typed_error(raw: bytes) -> None:
     try:
