@@ -30,7 +30,7 @@ def fill(connection: Connection) -> None:
     """Store a finished message with a second copy, and one that is held."""
     places = [place("INBOX/1.eml", A), place("INBOX/2.eml", B), place("INBOX/3.eml", C), place("ff00ff00", C)]
     work.store_locations(connection, "ann", places)
-    LedgerThreadIndex(connection).put([node(A), node(B)], [False, False])
+    LedgerThreadIndex(connection).put([node(A), node(B)])
     replace_records(connection, [1], [RecordRow("a/1@x", 1, A, PATH, "root", False, (A, B))], [])
     failure = Quarantined(key=C, stage="decode", kind="corrupt_input", detail="an empty file")
     quarantine.hold(connection, [failure], {})
