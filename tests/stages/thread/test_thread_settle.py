@@ -113,7 +113,9 @@ def test_references_in_the_wrong_order_do_not_hang_a_mail_on_a_later_one() -> No
 
 def test_one_outlook_conversation_hangs_together() -> None:
     found = settled(
-        node(1, group_keys=["g"]), node(2, group_keys=["g"]), node(3, group_keys=["g"], refs=[ANSWER])
+        node(1, group_keys=["thread-index:g"]),
+        node(2, group_keys=["thread-index:g"]),
+        node(3, group_keys=["thread-index:g"], refs=[ANSWER]),
     )
     assert hangs(found) == {"n1": (None, "root"), "n2": ("n1", "thread_index"), "n3": ("n2", "references")}
     assert (link_of(found, "n1").reason, link_of(found, "n2").reason) == ("", "same Outlook conversation")
@@ -121,8 +123,8 @@ def test_one_outlook_conversation_hangs_together() -> None:
 
 def test_the_outlook_conversation_of_any_copy_counts() -> None:
     clean = node(2, received_count=0)
-    outlook = replace(clean, raw=node(7).raw, received_count=2, group_keys=["g"])
-    found = settled(node(1, group_keys=["g"]), clean, outlook)
+    outlook = replace(clean, raw=node(7).raw, received_count=2, group_keys=["thread-index:g"])
+    found = settled(node(1, group_keys=["thread-index:g"]), clean, outlook)
     assert hangs(found)["n2"] == ("n1", "thread_index")
 
 
