@@ -13,7 +13,7 @@ from stages.dequote.sender import Sender
 
 _LABELLED = re.compile(
     r"(?:[\[【〔(（<*]{1,2}([^\W\d_]{1,12}(?:[ .][^\W\d_]{1,12})?)[\]】〕)）>*]{1,2}\s?[:：]?"
-    r"|([^\W\d_]{1,8})\s?[:：.])\s*\S"
+    r"|([^\W\d_]{1,8})(?:\s?[:：]|\.\s))\s*\S"
 )
 _ARROWS = re.compile(r"[>＞]{2,4}\s?\S")
 _WORDS = frozenset(

@@ -21,12 +21,16 @@ _SENTENCE_END = (".", "。", "?", "？", "!", "！", ";", "；", "…")
 _ICON = re.compile(r"^[^\w+(（<\[〒㈜\s|]{1,3}\s?")
 _COMMENT = re.compile(r"-- \S")  # of a query language
 _PATCH = re.compile(r"(?:@@ |\+\+\+ |--- \S|diff |Index: )")
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]{1,3}|Inc|Ltd|Corp|Co|St|Ave|Rd|Blvd|Ste|Jr|Sr|Str|Nr|Tel)\.$")
+_ABBREVIATION = re.compile(
+    r"\b(?:[A-Z]{1,3}|Inc|Ltd|Corp|Co|St|Ave|Rd|Blvd|Ste|Jr|Sr|Str|Nr|Tel|Dept|Lda|Ltda|Mgr|Dir)\.$"
+)
 _CJK_NAME = re.compile(
-    r"[\u4e00-\u9fff]{2,4}$|[\uac00-\ud7a3]{2,4}$|[\u4e00-\u9fff]{1,3}[ \u3000][\u4e00-\u9fff\u3040-\u309f]{1,4}$"
+    r"[\u4e00-\u9fff]{2,4}(?: [A-Z][a-z]{1,20}){0,2}$|[\uac00-\ud7a3]{2,4}$"
+    r"|[\u4e00-\u9fff]{1,3}[ \u3000][\u4e00-\u9fff\u3040-\u309f]{1,4}$"
 )
 _FULL_NAME = re.compile(
-    r"(?:[\"'“]?[^\W\d_][\w.'’-]{0,24}[\"'”]?[ ]){1,4}[^\W\d_][\w.'’-]{0,24}(?:,? [A-Z][A-Za-z.]{1,5}){0,2}$"
+    r"(?:[\"'“]?[^\W\d_][\w.'’-]{0,24}[\"'”]?[ ]){1,4}[^\W\d_][\w.'’-]{0,24}"
+    r"(?:,? [A-Z][A-Za-z.]{1,5}){0,2}(?:\s?[(（][^()（）]{1,24}[)）])?$"
 )
 
 

@@ -255,6 +255,10 @@ def find_separator(book: RuleBook, lines: Sequence[Line], at: int) -> Marker | N
     Words between dashes stand for themselves; bare words need a header block right below.
     """
     text = lines[at].text
+    if text[0] in "#=-*" and at and len(text) <= 90:
+        desk = book.line_rule("banner", text)
+        if desk and desk.id.endswith(".reply_above"):
+            return Marker(at, at + 1, desk.id)  # a help desk's line: its own history stands below
     if "&nbsp;" in text[:160]:
         text = text.replace("&nbsp;", " ").strip()  # QQ leaves the entity in its plain text
         if not text:

@@ -101,11 +101,13 @@ class RuleBook:
         verbs: set[str] = set()
         stamps: set[str] = set()
         no_names: set[str] = set()
+        colours: set[str] = set()
         for pack in packs:
             name = pack["language"]
             verbs.update(pack.get("verbs", []))
             stamps.update(pack.get("stamp_words", []))
             no_names.update(pack.get("no_names", []))
+            colours.update(pack.get("colours", []))
             for entry in pack.get("header", []):
                 self._add_header(name, entry)
             for entry in pack.get("separator", []):
@@ -138,6 +140,7 @@ class RuleBook:
         self.phrase_length = {kind: max(map(len, table), default=0) for kind, table in self.phrases.items()}
         self.verbs = tuple(sorted(verb.casefold() for verb in verbs))  # an attribution may end in one
         self.no_names = frozenset(word.casefold() for word in no_names | stamps)
+        self.colours = tuple(sorted(colours))  # words with which a sender announces answers in colour
         self.stamp_word = re.compile(rf"(?<!\w)(?:{_any_of(stamps)})(?!\w)", re.IGNORECASE)
 
     def _add_header(self, pack: str, entry: dict[str, Any]) -> None:

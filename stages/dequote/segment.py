@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from models.message import Dequoted, Segment, SegmentKind
+from models.message import Dequoted, QuoteMark, Segment, SegmentKind
 from models.subjects import read_subject
 from stages.dequote.answers import find_labelled
 from stages.dequote.config import DequotePolicy
@@ -33,6 +33,7 @@ _COMMAND = re.compile(
 )
 _SHELL = re.compile(r"\S{0,40}[$#%] \S")
 _TAG = re.compile(r"[【\[〔]([^】\]〕\n]{1,24})[】\]〕]")
+_COLOURED = "coloured"  # the hook of text in a colour of its own; it is no quote
 _OPENING = ("attribution", "forward_header")
 _STRATEGY = (
     ("attribution", "marker"), ("quote", "quote"), ("forward_header", "forward"), ("forward_body", "forward"),
@@ -65,10 +66,11 @@ def segment_message(message: DequoteInput, policy: DequotePolicy, earlier: Seque
     if not text.strip():
         return Dequoted(text=text, clean="", truncated=truncated, segments=_whole(text))
     book = rule_book()
-    lines = split_lines(text, message.quote_marks)
+    lines = split_lines(text, [mark for mark in message.quote_marks if mark.hook != _COLOURED])
     sender = Sender(message.from_)
     scan = Scan(book, text, lines, sender, message.subject)
     scan.find_quotes()
+    scan.find_coloured([mark for mark in message.quote_marks if mark.hook == _COLOURED])
     if earlier:
         scan.align(KnownText(earlier))
     scan.find_banner()
@@ -156,6 +158,8 @@ class Scan:
     def _marker_at(self, at: int) -> Marker | None:
         led = self.lines[at].boxed > 0 and self._opens_box(at)
         marker = find_separator(self.book, self.lines, at)
+        if marker and ":banner." in marker.rule and not self._has_own_before(at):
+            return None  # the line stands on top of a help desk's own mail
         if marker is None and label_of(self.book, self.lines[at]) is not None:
             marker = find_header(self.book, self.lines, at, led=led or self._is_ruled(at))
         marker = marker or find_attribution(self.book, self.lines, at, led=led)
@@ -191,13 +195,14 @@ class Scan:
         if above is not None and self.marks[above] is OWN and is_rule_line(self.lines[above].text):
             start = above
         own_above = self._has_own_before(start)
-        is_header = ":attribution." not in marker.rule
+        is_header = ":attribution." not in marker.rule and ":banner." not in marker.rule
         forward = marker.forward or (
             is_header and (self.passed_on or (not own_above and not self.is_reply and start == self._first()))
         )
         self.is_forward = self.is_forward or forward
         base = self.lines[marker.start].depth
-        head = Mark("forward_header" if forward else "attribution", marker.rule, base)
+        kind: SegmentKind = "banner" if ":banner." in marker.rule else "attribution"
+        head = Mark("forward_header" if forward else kind, marker.rule, base)
         for index in range(start, marker.end):
             self.marks[index] = head
         follow = next_written(self.lines, marker.end)
@@ -455,6 +460,30 @@ class Scan:
             and min(depths) >= first.depth
             and bool(_COMMAND.match(first.text))
         )
+
+    def find_coloured(self, spans: Sequence[QuoteMark]) -> None:
+        """Give back answers in colour inside an unmarked original, where the sender's text above speaks of a colour."""
+        if not spans or not any(mark.kind in ("quote", "forward_body") for mark in self.marks):
+            return
+        first = next(at for at, mark in enumerate(self.marks) if mark is not OWN)
+        above = " ".join(line.text for line in self.lines[:first])[:2000].casefold()
+        if not any(word in above for word in self.book.colours):
+            return
+        for span in spans:
+            while first < len(self.lines) and self.lines[first].end <= span.start:
+                first += 1  # spans come in the order of the text
+            for at in range(first, len(self.lines)):
+                line = self.lines[at]
+                if line.start >= span.end:
+                    break
+                if self.marks[at].kind not in ("quote", "forward_body"):
+                    continue
+                words = line.text.find(self.text[span.start : min(span.end, line.end)][:16].strip())
+                if span.start > line.start and words > 0:  # the question stands before it on the same line
+                    self.lines.insert(at, line.split_at(span.start, words))
+                    self.marks.insert(at + 1, OWN)
+                    break
+                self.marks[at] = OWN
 
     def align(self, known: KnownText) -> None:
         """Mark what earlier messages hold, and give back lines that are new inside a quoted original."""

@@ -111,8 +111,7 @@ def _find_signoff(book: RuleBook, lines: Sequence[Line], end: int, sender: Sende
     """
     words = 0
     found: tuple[int, str] | None = None
-    prose = 0
-    contacts = 0
+    prose = slogan = contacts = 0
     for index in range(end - 1, max(end - 40, -1), -1):
         text = lines[index].text
         if not text:
@@ -135,10 +134,13 @@ def _find_signoff(book: RuleBook, lines: Sequence[Line], end: int, sender: Sende
         if contact_of(book, lines[index]):
             contacts += 1
         elif not (is_card_line(text) or is_rule_line(text) or sender.is_named(text) or is_short_name(text)):
+            if index == end - 1 and len(text) <= 60:
+                slogan = 1  # may close a card; contact lines above must bear it out
+                continue
             prose += 1
             if prose > min(contacts, 3):
                 break
-    return found
+    return found if not slogan or contacts else None
 
 
 def _formula(book: RuleBook, text: str, sender: Sender) -> Rule | None:
@@ -148,6 +150,9 @@ def _formula(book: RuleBook, text: str, sender: Sender) -> Rule | None:
     rule = book.line_rule("signoff", text)
     if rule is not None:
         return rule
+    both = text.split(" / ") if " / " in text else []
+    if len(both) == 2 and all(book.phrases["signoff"].get(phrase_key(part)) for part in both):
+        return book.phrases["signoff"].get(phrase_key(both[0]))
     parts = _FORMULA_NAME.split(text, maxsplit=1)
     if len(parts) == 2 and parts[1] and (is_short_name(parts[1]) or sender.is_named(parts[1])):
         return book.phrases["signoff"].get(phrase_key(parts[0]))
