@@ -18,6 +18,11 @@ _TAG = re.compile(r"[\[【(<{《]([^\[\]【】(){}<>《》]{1,40})[\]】)>}》]\
 _LIST_OPEN = "[【"
 _DIGIT = re.compile(r"\d")
 _PLACE = re.compile(r" @ [^@]{0,40}\d[^@]{0,80}(?:\([^()@]{0,60}\) ?){0,2}(?:\([^()]{0,80}\))?$")
+_FORMER = re.compile(
+    r"\s*[(（\[【](?:was|formerly|previously|原|原主题|原主題|原主旨|原标题|原標題|旧|元|旧件名|元件名|原題|이전|war|ehemals|era|était|anciennement)"
+    r"\s?[:：]\s*([^()（）]{2,200})[)）\]】]\s*$",
+    re.IGNORECASE,
+)
 _MAX = 1000  # characters that are looked at
 _FRONT = 100  # characters that hold the longest mark or tag
 _INVISIBLE = (
@@ -172,7 +177,14 @@ def strip_prefixes(subject: str) -> tuple[str, bool]:
     return found.text, found.continues
 
 
+def former_key(subject: str) -> str | None:
+    """Return the key of the subject that a renamed one names in brackets at its end: `Prices (was: Catalogue)`."""
+    found = _FORMER.search(read_subject(subject).text)
+    return subject_key(found[1]) or None if found else None
+
+
 def subject_key(subject: str) -> str:
-    """Return the key under which a subject is matched: stripped, NFKC, case-folded."""
+    """Return the key under which a subject is matched: stripped, NFKC, case-folded, without a former subject."""
     text = read_subject(subject).text
+    text = _FORMER.sub("", text) or text
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()

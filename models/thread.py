@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from models.base import Record
+from models.base import Record, digest
 
 Method = Literal[
     "root",
@@ -28,7 +28,8 @@ class Node(Record):
     the one that In-Reply-To names; `group_keys` what a client, server or calendar shares within one
     conversation; `twin_key` what copies of one message share, however many others carry their id. `nameless` is
     a message without a Message-ID. `list_key` names the list that the message went through; `forward` says that
-    it passes another one on. `tokens` is a small sorted sample of the clean text's words for tie-breaks, `said`
+    it passes another one on, `begins_subject` that no mark stands before its subject, `former` is the key of the
+    subject that it had before. `tokens` is a small sorted sample of the clean text's words for tie-breaks, `said`
     and `quoted` are digests of lines and sentences that the sender wrote and quoted.
     """
 
@@ -51,6 +52,8 @@ class Node(Record):
     sender: str = ""
     list_key: str | None = None
     reply_sign: bool = False
+    begins_subject: bool = True
+    former: str = ""
     forward: bool = False
     joins_by_subject: bool = True
     tokens: list[str] = []
@@ -75,16 +78,33 @@ def bucket_key(node: Node) -> str:
 
 
 def is_seeking(node: Node) -> bool:
-    """Return whether `node` is a reply that a guess may place, if none of the messages that it names is here."""
-    return node.reply_sign and not node.group_keys and bucket_key(node) != ""
+    """Return whether `node` is a reply that a guess by its subject may place, if none of what it names is here."""
+    return node.reply_sign and is_loose(node)
 
 
-_SAID = 12  # digests of one message that other subjects are searched by
+def is_loose(node: Node) -> bool:
+    """Return whether a guess of any kind may place `node`: a reply, or a mail that repeats what another said."""
+    return not node.group_keys and bucket_key(node) != ""
+
+
+_SAID = 8  # digests of one message that other subjects are searched by
+_REPEATED = 12  # of the text of a mail that shows no sign of a reply, but may hold an old one unmarked
+
+
+def piece_of(kind: str, *values: str) -> int:
+    """Return the digest (48 bits) of something that stands beside the lines of messages: a subject, an id."""
+    return int(digest(kind, *values)[:12], 16)
 
 
 def said_index(node: Node) -> list[int]:
-    """Return the digests under which a quote finds `node` from any subject: the smallest ones."""
-    return node.said[:_SAID] if node.date is not None else []
+    """Return the digests under which a reply finds `node` from any subject: the smallest of what it says, its
+    subject where it begins one, its id with its subject."""
+    if node.date is None:
+        return []
+    found = [*node.said[:_SAID], piece_of("id", node.msg_id, node.subject_key)]
+    if node.subject_key and node.begins_subject:
+        found.append(piece_of("subject", node.subject_key))
+    return sorted(set(found))
 
 
 def node_number(raw: str) -> int:
@@ -93,8 +113,19 @@ def node_number(raw: str) -> int:
 
 
 def quoted_index(node: Node) -> list[int]:
-    """Return the digests that a late author of theirs finds `node` by: none where ids say what it answers."""
-    return node.quoted if node.reply_sign and not node.refs and bucket_key(node) else []
+    """Return the digests that a late author of theirs finds `node` by: what it quotes or repeats, the subject that
+    it had; where it names ids, the last one with its subject, in case that unlike messages carry the id."""
+    if not is_loose(node):
+        return []
+    if node.refs:
+        return [named_piece(node)]
+    found = node.quoted if node.reply_sign else node.said[:_REPEATED]
+    return sorted({*found, piece_of("subject", node.former)}) if node.former else found
+
+
+def named_piece(node: Node) -> int:
+    """Return the digest of the id that `node` answers, with its subject."""
+    return piece_of("id", node.parent_ref or node.refs[-1], node.subject_key)
 
 
 class SoftEdge(Record):

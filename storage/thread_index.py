@@ -59,6 +59,12 @@ _before = (
     .order_by(*(column.desc() for column in _order))
     .limit(bindparam("most"))
 )
+_following = (
+    select(node.c.body)
+    .where(node.c.subject_key == bindparam("key"), node.c.date <= bindparam("edge"), _place < tuple_(*_order))
+    .order_by(*_order)
+    .limit(bindparam("most"))
+)
 _after = (
     select(node.c.raw, node.c.waiting)
     .where(node.c.subject_key == bindparam("key"), node.c.date <= bindparam("edge"), _place < tuple_(*_order))
@@ -266,6 +272,12 @@ class LedgerThreadIndex:
         are not older than `since`."""
         bound = {"key": bucket_key(place), "edge": since, "most": limit}
         rows = self.connection.execute(_before, {**bound, **_place_of(place)})
+        return [_decoder.decode(body) for (body,) in rows]
+
+    def after(self, place: Node, until: str, limit: int) -> list[Node]:
+        """Return the `limit` nodes that follow `place` in its bucket, up to the date `until`, oldest first."""
+        bound = {"key": bucket_key(place), "edge": until, "most": limit}
+        rows = self.connection.execute(_following, {**bound, **_place_of(place)})
         return [_decoder.decode(body) for (body,) in rows]
 
     def last_seeking(self, bucket_keys: Iterable[str]) -> dict[str, str]:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from models.base import Record
-from models.thread import Node, SoftEdge, bucket_key, is_seeking, said_index
+from models.base import Record, shift_key
+from models.thread import Node, SoftEdge, bucket_key, is_loose, is_seeking, quoted_index, said_index
 from stages.thread.config import ThreadPolicy
 from stages.thread.index import ThreadIndex
-from stages.thread.soft import choose_parent, choose_quoted, earliest, latest
+from stages.thread.soft import (
+    SKEW_HOURS,
+    SKEW_LIMIT,
+    choose_later,
+    choose_parent,
+    choose_quoted,
+    earliest,
+    latest,
+)
 
 Twins = dict[str, tuple[str, str]]
 
@@ -63,7 +71,7 @@ def guess_again(
     """Choose again for the replies that were filed, and for every one that the change could win or lose;
     returns the edges that came (or changed) and those that went."""
     changed = [*change.before, *change.fresh]
-    children = {node.raw: node for node in change.filed if is_seeking(node)}
+    children = {node.raw: node for node in change.filed if is_loose(node)}
     for node in _reached(changed, change.sought, index, policy):
         children[node.raw] = node
     named = index.holders(change.answerable())
@@ -72,7 +80,7 @@ def guess_again(
     edges = index.soft_edges(sorted({*own, *children, *named}))
     strays = {edge.child for edge in edges if edge.parent in own}
     more = sorted(({*named} | strays) - own - children.keys())
-    children.update((node.raw, node) for node in index.nodes(more) if is_seeking(node))
+    children.update((node.raw, node) for node in index.nodes(more) if is_loose(node))
     old = {edge.child: edge for edge in edges if edge.child in own or edge.child in children}
     new = {edge.child: edge for edge in _choose(list(children.values()), index, policy)}
     gained = [edge for raw, edge in new.items() if old.get(raw) != edge]
@@ -88,11 +96,18 @@ def _reached(
     """Return the replies stored before that one of `changed` (rows as they were or are) could win or lose."""
     found: dict[str, Node] = {}
     for node in changed:
-        if bucket_key(node) and (node.date or "") <= sought.get(bucket_key(node), ""):
+        if not bucket_key(node) or node.date is None:
+            continue
+        last = sought.get(bucket_key(node), "")
+        if node.date <= last:
             after = index.seeking_after(node, latest(node, policy), policy.bucket_limit)
             found.update((child.raw, child) for child in after)
+        since = shift_key(node.date, -SKEW_HOURS)
+        if since <= last:
+            earlier = index.before(node, since, SKEW_LIMIT)
+            found.update((child.raw, child) for child in earlier if is_seeking(child))
     quoting = _quoting(changed, index, policy)
-    found.update((node.raw, node) for node in index.nodes(sorted(quoting - found.keys())) if is_seeking(node))
+    found.update((node.raw, node) for node in index.nodes(sorted(quoting - found.keys())) if is_loose(node))
     return list(found.values())
 
 
@@ -106,12 +121,14 @@ def _quoting(changed: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) 
         return set()
     wrote = index.authors([(piece, "~") for _, piece in told], policy.line_limit + 1)
     others = [[raw for raw in raws if raw != node.raw] for (node, _), raws in zip(told, wrote, strict=True)]
+    movers = {node.raw for node in changed}
     dates = {node.raw: node.date or "" for node in index.nodes(_flat(others))}
     asked = []
     for (node, piece), raws in zip(told, others, strict=True):
-        # after that many others, one more tells nothing
-        full = len(raws) >= policy.line_limit
-        until = max(dates[raw] for raw in raws[: policy.line_limit]) if full else "~"
+        # after that many who were there before, one more tells nothing
+        first = raws[: policy.line_limit]
+        full = len(first) == policy.line_limit and movers.isdisjoint(first)
+        until = max(dates[raw] for raw in first) if full else "~"
         asked.append((piece, node.date or "", until))
     return set(index.quoting(asked))
 
@@ -124,31 +141,40 @@ def _choose(children: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) 
     for child in sorted(children, key=lambda child: child.raw):
         if answerable.intersection(child.refs):
             continue
-        edge = choose_parent(child, index.before(child, earliest(child, policy), policy.bucket_limit), policy)
-        if edge is not None:
+        edge = _by_subject(child, index, policy) if is_seeking(child) else None
+        if edge is not None and not child.refs:
             found.append(edge)
-        elif child.quoted and not child.refs:
-            quoting.append(child)
+        else:
+            quoting.append((child, edge))
     return found + _choose_quoted(quoting, index, policy)
 
 
-def _choose_quoted(children: Sequence[Node], index: ThreadIndex, policy: ThreadPolicy) -> list[SoftEdge]:
-    """Return the guesses for `children` by the first messages before them that wrote what they quote."""
-    asked = sorted({(piece, child.date or "") for child in children for piece in child.quoted})
-    if not asked:
-        return []
-    wrote = dict(zip(asked, index.authors(asked, policy.line_limit), strict=True))
-    nodes = {node.raw: node for node in index.nodes(_flat(wrote.values()))}
+def _by_subject(child: Node, index: ThreadIndex, policy: ThreadPolicy) -> SoftEdge | None:
+    edge = choose_parent(child, index.before(child, earliest(child, policy), policy.bucket_limit), policy)
+    if edge is None and child.date is not None:
+        edge = choose_later(child, index.after(child, shift_key(child.date, SKEW_HOURS), SKEW_LIMIT), policy)
+    return edge
+
+
+def _choose_quoted(
+    children: Sequence[tuple[Node, SoftEdge | None]], index: ThreadIndex, policy: ThreadPolicy
+) -> list[SoftEdge]:
+    """Return the guesses for `children` by the first messages before them that wrote what they quote or repeat;
+    where there is none, the one that they have by their subject."""
+    pieces = {
+        child.raw: [(piece, child.date or "") for piece in quoted_index(child)] for child, _ in children
+    }
+    asked = sorted({one for some in pieces.values() for one in some})
+    asked = [one for one, raws in zip(asked, index.authors(asked, 1), strict=True) if raws] if asked else []
+    wrote = dict(zip(asked, index.authors(asked, policy.line_limit), strict=True)) if asked else {}
+    nodes = {node.raw: node for node in index.nodes(_flat(wrote.values()))} if wrote else {}
     found = []
-    for child in children:
-        authors = [
-            (piece, [nodes[raw] for raw in raws])
-            for piece in child.quoted
-            if (raws := wrote[piece, child.date or ""])
-        ]
-        if edge := choose_quoted(child, authors, policy):
-            found.append(edge)
-    return found
+    for child, by_subject in children:
+        authors = [(one[0], [nodes[raw] for raw in wrote[one]]) for one in pieces[child.raw] if one in wrote]
+        edge = choose_quoted(child, authors, policy) if authors else None
+        if edge or by_subject:
+            found.append(edge or by_subject)
+    return [edge for edge in found if edge is not None]
 
 
 def _flat(lists: Iterable[Iterable[str]]) -> list[str]:

@@ -119,14 +119,16 @@ class MemoryThreadIndex:
                     break
         return found
 
+    def after(self, node: Node, until: str, limit: int) -> list[Node]:
+        """Return the `limit` nodes that follow `node` in its bucket, up to the date `until`, oldest first."""
+        bucket = self._buckets.get(bucket_key(node), [])
+        start = bisect_right(bucket, _place(node))
+        return [self._nodes[raw] for date, _, raw in bucket[start : start + limit] if date <= until]
+
     def seeking_after(self, node: Node, until: str, limit: int) -> list[Node]:
         """Return the replies that may seek a parent among the `limit` nodes that follow `node` in its bucket, up
         to the date `until`."""
-        bucket = self._buckets.get(bucket_key(node), [])
-        start = bisect_right(bucket, _place(node))
-        return self.nodes(
-            raw for date, waits, raw in bucket[start : start + limit] if waits and date <= until
-        )
+        return [one for one in self.after(node, until, limit) if is_seeking(one)]
 
     def last_quoting(self, pieces: Iterable[int]) -> dict[int, str]:
         """Return the date of the latest reply that quotes each of `pieces` which one quotes."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from models.base import content_hash, digest, pack, shift_key, utc_key
 from models.message import Address, Decoded, Dequoted
-from models.subjects import Subject, read_subject, subject_key
+from models.subjects import Subject, former_key, read_subject, subject_key
 from models.thread import Node
 from stages.thread.config import ThreadPolicy
 from stages.thread.lines import said_and_quoted
@@ -32,7 +32,7 @@ _SENDING = re.compile(r"(\d{14}\.\d{1,9})-\d{1,5}-(\S{3,100})$")  # git send-ema
 def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Node:
     """Return the index row of a message: a function of the message and of what was joined or split by hand."""
     subject = read_subject(message.subject)
-    key = subject_key(message.subject)
+    key, former = subject_key(message.subject), former_key(message.subject)
     author = message.original_from or message.from_
     parties = [author, message.from_, message.sender, *message.to, *message.cc, *message.reply_to]
     people = {party.email for party in parties if party and party.email}
@@ -60,7 +60,9 @@ def make_node(message: Decoded, dequoted: Dequoted, policy: ThreadPolicy) -> Nod
         people=sorted(people),
         sender=author.email if author else "",
         list_key=message.list_id.casefold() if message.list_id else subject.list_tag,
-        reply_sign=subject.continues or answered,
+        reply_sign=subject.continues or answered or former is not None,
+        begins_subject=not subject.continues,
+        former=former or "",
         forward=_passes_on(subject, dequoted),
         joins_by_subject=message.category in ("conversation", "calendar") and not message.auto_reply,
         tokens=_sample(dequoted.clean),

@@ -35,9 +35,11 @@ def meet(child: Node, node: Node, policy: ThreadPolicy) -> Meeting:
         ours.discard(child.sender)
         theirs.discard(child.sender)
         nested = bool(shared) and (ours <= theirs or theirs <= ours)
-        fit = Meeting.SHARED if nested else Meeting.LOOSE if shared else Meeting.NONE
+        fit = Meeting.SHARED if nested else Meeting.LOOSE if shared or child.forward else Meeting.NONE
     else:
         answers, asked = node.sender in ours, child.sender in theirs
+        if answers and not asked and _is_colleague(child, theirs - {node.sender}, policy):
+            shared.add(child.sender)  # the one who answers for a shared mailbox
         same_list = child.list_key is not None and child.list_key == node.list_key
         if answers and asked:
             fit = Meeting.DIRECT
@@ -56,6 +58,11 @@ def meet(child: Node, node: Node, policy: ThreadPolicy) -> Meeting:
     return fit
 
 
+def _is_colleague(child: Node, asked: set[str], policy: ThreadPolicy) -> bool:
+    home = domain_of(child.sender)
+    return bool(home) and not policy.is_free_mail(home) and any(domain_of(one) == home for one in asked)
+
+
 def _passes_to_own(child: Node, node: Node, ours: set[str], policy: ThreadPolicy) -> bool:
     """Return whether a reply goes on among colleagues alone, or to colleagues of whom it answers."""
     receivers = {domain_of(one) for one in ours - {child.sender}}
@@ -66,16 +73,16 @@ def _passes_to_own(child: Node, node: Node, ours: set[str], policy: ThreadPolicy
 
 
 def _stays(child: Node, ours: set[str], theirs: set[str], policy: ThreadPolicy) -> bool:
-    """Return whether a forward stays in the exchange: with somebody who took part, or among colleagues."""
+    """Return whether a forward stays in the exchange: with somebody who took part, or among colleagues of those."""
     receivers = ours - {child.sender}
     if receivers & theirs:
         return True
-    home = domain_of(child.sender)
-    if policy.company_domains:
-        return is_under(home, policy.company_domains) and all(
-            is_under(domain_of(one), policy.company_domains) for one in receivers
-        )
-    return not policy.is_free_mail(home) and all(domain_of(one) == home for one in receivers)
+    known = {domain_of(one) for one in (child.sender, *theirs)}
+    homes = {domain_of(one) for one in receivers}
+    return all(
+        is_under(home, policy.company_domains) or (home in known and not policy.is_free_mail(home))
+        for home in homes
+    )
 
 
 def _other_customer(child: Node, node: Node, policy: ThreadPolicy) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.subjects import KINDS, load_marks, strip_prefixes, subject_key
+from models.subjects import KINDS, former_key, load_marks, read_subject, strip_prefixes, subject_key
 
 PACKS = {name: pack for name, pack in load_marks().items() if name != "gateways"}
 MATCH = [(name, text) for name, pack in PACKS.items() for text in pack["match"]]
@@ -154,3 +154,40 @@ def test_a_reply_has_the_key_of_what_it_answers(subject: str, prefix: str) -> No
 )
 def test_an_endless_subject_is_looked_at_up_to_a_bound(piece: str) -> None:
     assert len(strip_prefixes(piece * 200_000)[0]) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("subject", "key", "former"),
+    [
+        ("Prices (was: Catalogue 9)", "prices", "catalogue 9"),
+        ("回复：付款条件（原：Re: 备用刀）", "付款条件", "备用刀"),
+        ("付款條件（原主旨：備用刀）", "付款條件", "備用刀"),
+        ("お支払い（元：納品の件）", "お支払い", "納品の件"),
+        ("Prices (was high)", "prices (was high)", None),
+        ("(was: Catalogue)", "(was: catalogue)", "catalogue"),
+    ],
+)
+def test_a_renamed_subject_names_the_one_before(subject: str, key: str, former: str | None) -> None:
+    assert (subject_key(subject), former_key(subject)) == (key, former)
+
+
+@pytest.mark.parametrize(
+    ("subject", "marks"),
+    [
+        ("Re: Fwd: Plan", ("reply", "forward")),
+        ("转发：回复：计划", ("forward", "reply")),
+        ("Accepted: Plan @ Tue 4 May 2026 10:00 - 11:00 (CET)", ("event",)),
+        ("邀请: 计划", ("opening",)),
+        ("[RE] Plan", ("reply",)),
+        ("EXTERNAL: Plan", ()),
+    ],
+)
+def test_marks_are_told_outermost_first(subject: str, marks: tuple[str, ...]) -> None:
+    found = read_subject(subject)
+    assert found.marks == marks and found.text in ("Plan", "计划")
+
+
+def test_a_tag_names_the_list_unless_a_gateway_put_it_there() -> None:
+    assert read_subject("Re: [Plan-users] Re: Gear").list_tag == "plan-users"
+    assert read_subject("[EXTERNAL] Re: Gear").list_tag is None
+    assert read_subject("Gear [EXTERNAL]").text == "Gear"

@@ -209,8 +209,8 @@ def test_the_last_reply_that_waits_is_known_for_each_subject_that_has_one(ledger
 
 
 def test_lines_lead_to_their_first_authors_and_to_replies_that_quote_them(ledger: Ledger) -> None:
-    first = node(A, said=[1, 2], date="2026-03-01T00:00:00Z")
-    second = node(B, said=[2], date="2026-03-02T00:00:00Z")
+    first = node(A, said=[1, 2], date="2026-03-01T00:00:00Z", joins_by_subject=False)
+    second = node(B, said=[2], date="2026-03-02T00:00:00Z", joins_by_subject=False)
     answer = node(C, quoted=[2, 3], date="2026-03-03T00:00:00Z", reply_sign=True)
     named = node(D, quoted=[2], date="2026-03-04T00:00:00Z", reply_sign=True, refs=["a@x"])
     with ledger.write() as connection:

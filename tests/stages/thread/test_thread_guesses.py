@@ -323,3 +323,80 @@ def test_records_of_one_id_in_several_threads_have_keys_of_their_own() -> None:
         assert home == [one]
         keys |= {record.key for record in settle(home, [], twins=index.twins([one.msg_id])).records}
     assert keys == {"label@x.example", "label@x.example#00000002", "label@x.example#00000003"}
+
+
+# ---- answers that do not look like one ---------------------------------------------------------------------
+
+LONG, OTHER_LONG = 101, 103  # odd: digests of long pieces
+
+
+@pytest.mark.parametrize(
+    ("said", "then", "joined"),
+    [
+        ([2, LONG, 201], written(ANN, BO), True),  # the old text stands below, unmarked
+        ([2, 201], written(ANN, BO), False),  # a phrase that both use
+        ([2, LONG, 201], written(CAI, ANN), False),  # one form, filled in by two
+        ([2, LONG, 201], written(BO, ANN), False),  # the next issue of the same sender
+    ],
+)
+def test_a_mail_that_repeats_what_it_answers_joins_it(
+    said: list[int], then: dict[str, Any], joined: bool
+) -> None:
+    first = node(1, said=[2, LONG], subject_key="burr", **written(BO, ANN))
+    answer = node(2, said=said, subject_key="measures", **then)
+    for order in ([first, answer], [answer, first]):
+        assert len(threads_of(*order)) == (1 if joined else 2)
+
+
+@pytest.mark.parametrize(("minutes", "joined"), [(7, True), (7 * 60, False)])
+def test_a_mail_that_was_sent_again_joins_the_first(minutes: int, joined: bool) -> None:
+    """With what was missing; the same text the next day is the next issue."""
+    first, again = node(2, said=[2, LONG, 201]), node(2 + 2 * minutes // 2, said=[2, 5, LONG, 201])
+    again.sender = first.sender
+    assert len(threads_of(first, again)) == (1 if joined else 2)
+
+
+def test_a_renamed_subject_leads_to_the_mail_that_had_it() -> None:
+    first = node(1, subject_key="catalogue", **written(BO, ANN))
+    answer = reply(2, subject_key="prices", former="catalogue", begins_subject=True, **written(ANN, BO))
+    for order in ([first, answer], [answer, first]):
+        assert threads_of(*order) == [["n1", "n2"]]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "subject", "quoted", "joined"),
+    [
+        (30, "delivery of the blue crates", [], True),
+        (30, "order", [LONG], True),
+        (30, "order", [], False),
+        (90, "delivery of the blue crates", [LONG], False),
+    ],
+)
+def test_an_answer_by_a_clock_that_runs_behind_joins_what_it_answers(
+    minutes: int, subject: str, quoted: list[int], joined: bool
+) -> None:
+    answer = reply(1, subject_key=subject, quoted=quoted, **written(ANN, BO))
+    first = node(1 + minutes, subject_key=subject, said=[LONG], **written(BO, ANN))
+    for order in ([first, answer], [answer, first]):
+        assert len(threads_of(*order)) == (1 if joined else 2)
+
+
+def test_an_answer_to_one_of_many_machine_mails_under_one_id_goes_to_its_subject() -> None:
+    """A scanner stamps every mail with one id; its mails never join by subject."""
+    scan = {"msg_id": "scan@x.example", "joins_by_subject": False}
+    first, second = (
+        node(number, subject_key=f"scan {number}", **scan, **written(LIST, BO)) for number in (1, 2)
+    )
+    answer = reply(3, "scan@x.example", subject_key="scan 1", forward=True, **written(BO, CAI))
+    for order in ([first, second, answer], [answer, second, first]):
+        index = MemoryIndex()
+        for one in order:
+            place([one], index, POLICY)
+        assert sorted(map(len, outcome_in(index, index.stored, {})["threads"])) == [1, 2]
+        assert index.home[answer.raw] == index.home[first.raw]
+
+
+def test_who_answers_for_a_shared_mailbox_is_of_its_exchange() -> None:
+    first = node(1, **written(BO, "sales@us.example"))
+    assert threads_of(first, reply(2, **written(ANN, BO))) == [["n1", "n2"]]
+    assert threads_of(first, reply(2, **written(CAI, BO))) == [["n1"], ["n2"]]

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from models.base import pack, shift_key
-from models.thread import Node, SoftEdge, bucket_key, hard_keys, is_seeking, node_number, said_index
+from models.thread import (
+    Node,
+    SoftEdge,
+    bucket_key,
+    hard_keys,
+    is_loose,
+    is_seeking,
+    node_number,
+    quoted_index,
+    said_index,
+)
 from stages.thread import settle
 from stages.thread.config import ThreadPolicy
 from stages.thread.index import ThreadIndex
 from stages.thread.memory import MemoryThreadIndex
-from stages.thread.soft import choose_parent, choose_quoted, earliest
+from stages.thread.soft import (
+    SKEW_HOURS,
+    SKEW_LIMIT,
+    choose_later,
+    choose_parent,
+    choose_quoted,
+    earliest,
+)
 
 IDS = [f"m{number}@x.example" for number in range(6)]
 PHANTOMS = ["p0@x.example", "p1@x.example"]
@@ -81,7 +98,7 @@ Outcome = dict[str, Any]
 def outcome_of(nodes: Sequence[Node], policy: ThreadPolicy, dates: Mapping[str, str]) -> Outcome:
     """Return partition, guesses and conversations of a set of messages, worked out without an index."""
     twins = twins_of(nodes)
-    edges = [edge for one in nodes if is_seeking(one) and (edge := _guess(one, nodes, twins, policy))]
+    edges = [edge for one in nodes if is_loose(one) and (edge := _guess(one, nodes, twins, policy))]
     reused = {own for own, (first, last) in twins.items() if first != last}
     keys = {one.raw: set(hard_keys(one)) - reused for one in nodes}
     groups = [{one.raw} for one in nodes]
@@ -113,19 +130,26 @@ def _guess(child: Node, nodes: Sequence[Node], twins: Twins, policy: ThreadPolic
 
     if any(ref in twins and twins[ref][0] == twins[ref][1] for ref in child.refs):
         return None
-    since = earliest(child, policy)
-    bucket = [one for one in nodes if bucket_key(one) == bucket_key(child)]
-    seen = sorted(
-        (one for one in bucket if since <= (one.date or "") and place(one) < place(child)), key=place
-    )
-    edge = choose_parent(child, seen[-policy.bucket_limit :], policy)
-    if edge is not None or child.refs:
+    edge = _by_subject(child, nodes, place, policy) if is_seeking(child) else None
+    if edge is not None and not child.refs:
         return edge
     authors = []
-    for piece in child.quoted:
+    for piece in quoted_index(child):
         wrote = [one for one in nodes if piece in said_index(one) and (one.date or "") < (child.date or "")]
-        authors.append((piece, sorted(wrote, key=age)[: policy.line_limit]))
-    return choose_quoted(child, authors, policy)
+        if wrote:
+            authors.append((piece, sorted(wrote, key=age)[: policy.line_limit]))
+    return (choose_quoted(child, authors, policy) if authors else None) or edge
+
+
+def _by_subject(
+    child: Node, nodes: Sequence[Node], place: Callable[[Node], tuple[str, bool, str]], policy: ThreadPolicy
+) -> SoftEdge | None:
+    since, until = earliest(child, policy), shift_key(child.date or "", SKEW_HOURS)
+    bucket = sorted((one for one in nodes if bucket_key(one) == bucket_key(child)), key=place)
+    seen = [one for one in bucket if since <= (one.date or "") and place(one) < place(child)]
+    later = [one for one in bucket if place(one) > place(child)][:SKEW_LIMIT]
+    edge = choose_parent(child, seen[-policy.bucket_limit :], policy)
+    return edge or choose_later(child, [one for one in later if (one.date or "") <= until], policy)
 
 
 def outcome_in(index: ThreadIndex, raws: Iterable[str], dates: Mapping[str, str]) -> Outcome:
@@ -194,6 +218,8 @@ def message(raw: str, code: int) -> Node:
         said=sorted(chance.sample(range(6), chance.choice([0, 1, 2, 3]))),
         quoted=sorted(chance.sample(range(6), chance.choice([0, 0, 2, 3]))),
         forward=chance.random() < 0.1,
+        begins_subject=chance.random() < 0.5,
+        former=chance.choice(["", "", "", "a", "b"]),
         list_key=chance.choice([None, None, None, "list"]),
     )
 
