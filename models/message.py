@@ -35,7 +35,9 @@ class Address(Record):
 
 
 class Attachment(Record):
-    """One attached or inline part; `size` in bytes, `hash` of the decoded bytes."""
+    """One attached or inline part; `mime` as declared, `sniffed` as its first bytes tell (None where they tell
+    nothing); `size` in bytes, `hash` of the decoded bytes. `original_filename` is the name as written where
+    it was made safe."""
 
     filename: str | None = None
     mime: str = "application/octet-stream"
@@ -44,6 +46,8 @@ class Attachment(Record):
     disposition: str | None = None
     content_id: str | None = None
     inline: bool = False
+    sniffed: str | None = None
+    original_filename: str | None = None
 
 
 class Attendee(Record):
@@ -55,7 +59,12 @@ class Attendee(Record):
 
 
 class CalendarEvent(Record):
-    """One event of a text/calendar part (RFC 5545); times ISO 8601, a date alone for whole days."""
+    """One event of a text/calendar part (RFC 5545); times ISO 8601, a date alone for whole days.
+
+    `change` tells what the mail does to the calendar: new, updated, cancelled, reply, counter, published.
+    `zone` is the name that the start was written with, `recurrence` the RRULE as written, `recurrence_id` the
+    occurrence of a series that is meant.
+    """
 
     method: str | None = None
     uid: str | None = None
@@ -66,6 +75,11 @@ class CalendarEvent(Record):
     location: str | None = None
     organizer: str | None = None
     attendees: list[Attendee] = []
+    status: str | None = None
+    change: str | None = None
+    zone: str | None = None
+    recurrence: str | None = None
+    recurrence_id: str | None = None
 
 
 class Nested(Record):

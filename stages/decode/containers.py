@@ -32,7 +32,7 @@ def as_message(data: bytes) -> bytes | None:
     """Return bare TNEF and iCalendar files as a message; None for other bytes."""
     if data.startswith(MAGIC):
         return _header_of(read_tnef(data)) + b"Content-Type: application/ms-tnef\r\n\r\n" + data
-    if data[:64].lstrip(b"\xef\xbb\xbf\r\n\t ").upper().startswith(b"BEGIN:VCALENDAR"):
+    if data[:64].lstrip(b"\xef\xbb\xbf\r\n\t ").upper().startswith((b"BEGIN:VCALENDAR", b"BEGIN:VEVENT")):
         return b"Content-Type: text/calendar\r\n\r\n" + data
     return None
 

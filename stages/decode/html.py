@@ -22,6 +22,22 @@ _MIGHT_HIDE = (
 )  # fmt: skip
 _NOSCRIPT = re.compile(r"<(/?)noscript\b", re.IGNORECASE)  # mail programs run no scripts: readers see it
 # `<![if …]>` and `<![endif]>` alone; the `<![endif]-->` that ends a comment must stay, or all below it is comment.
+_OPTION = re.compile(r"<(/?)(?:option|select)\b", re.IGNORECASE)  # a closed list has words too
+_WHITE = re.compile(
+    r"(?<![-a-z])color\s{0,3}:\s{0,3}(?:#fff(?:fff)?\b|white\b|rgba?\(255,\s?255,\s?255)", re.IGNORECASE
+)
+_PAINTED = re.compile(
+    r"background(?:-color|-image)?\s{0,3}:(?!\s{0,3}(?:#fff(?:fff)?\b|white\b|none|transparent))", re.I
+)
+_WHITE_NAMES = frozenset({"#ffffff", "#fff", "white", "ffffff"})
+_WHITE_NODES = ", ".join(
+    [f'font[color="{name}" i]' for name in ("#ffffff", "#fff", "white", "ffffff")]
+    + [
+        f'[style*="color:{space}{value}" i]'
+        for space in ("", " ")
+        for value in ("#fff", "white", "rgb(255", "rgba(255")
+    ]
+)
 _CONDITIONAL = re.compile(r"<!\[(?:if|endif)[^>]{0,200}(?<!--)>", re.IGNORECASE)
 _BLANKS = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _META = re.compile(
@@ -65,6 +81,8 @@ def render(html: str) -> Rendered:
     source = html.replace("\0", "")
     if not source.isascii():
         source = _EDGES.sub("", source)
+    if "<option" in source or "<OPTION" in source:
+        source = _OPTION.sub(r"<\1div", source)
     if "<![" in source:
         source = _CONDITIONAL.sub("", source)
     if "noscript" in source or "NOSCRIPT" in source:
@@ -78,6 +96,8 @@ def render(html: str) -> Rendered:
     if any(word in lowered for word in _MIGHT_HIDE):
         skip = _hidden_selectors()
         hidden = _sample(tree.body.query_selector_all(", ".join(skip)))
+    if not hidden and ("#fff" in lowered or "white" in lowered or "rgb(255" in lowered):
+        hidden = _white_sample(tree)
     hooks = _mark_edges(tree, lowered)
     text = extract_plain_text(tree, preserve_formatting=True, main_content=False, skip_elements=skip or None)
     text = tidy(text.replace("\xa0", " "))
@@ -98,10 +118,40 @@ def tidy(text: str) -> str:
 
 def _sample(nodes: Any) -> str:
     for node in _first(nodes, 5):
+        if node.tag in {"style", "script", "title", "meta", "link"}:
+            continue
         text = " ".join(node.text[:400].split())
         if sum(1 for c in text if c.isalnum()) >= 12:
             return str(text[:160])
     return ""
+
+
+def _white_sample(tree: Any) -> str:
+    """Return a piece of white text that nothing around it gives another ground; it stays in the text."""
+    for node in _first(tree.body.query_selector_all(_WHITE_NODES), 20):
+        style = node.getattr("style") or ""
+        if not _WHITE.search(style) and (node.getattr("color") or "").lower() not in _WHITE_NAMES:
+            continue
+        if _has_ground(node):
+            continue
+        text = " ".join(node.text[:400].split())
+        if sum(1 for c in text if c.isalnum()) >= 12:
+            return str(text[:160])
+    return ""
+
+
+def _has_ground(node: Any) -> bool:
+    """Return whether an element or one that it stands in has a ground of another colour than white."""
+    for _ in range(_MAX_STEPS):
+        if node is None or node.tag in {"html", "#document"}:
+            return False
+        ground = (node.getattr("bgcolor") or "").lower()
+        if (ground and ground not in _WHITE_NAMES) or node.getattr("background"):
+            return True
+        if _PAINTED.search(node.getattr("style") or ""):
+            return True
+        node = node.parent
+    return True
 
 
 def _first(nodes: Any, count: int) -> list[Any]:

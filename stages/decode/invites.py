@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -57,36 +58,79 @@ def _closed(data: bytes) -> bytes:
 
 
 def _events(text: str, method: str | None, repairs: list[Repair]) -> list[CalendarEvent]:
-    from icalendar import Calendar
-
     try:
-        calendars = Calendar.from_ical(text, multiple=True)
-        return [
-            _event(component, calendar.get("METHOD") or method)
-            for calendar in calendars
-            for component in calendar.walk("VEVENT")[:_MAX_EVENTS]
-        ]
+        found = _components(text, method)
     except Exception as error:  # noqa: BLE001 - the library raises whatever its field parsers meet
         repairs.append(Repair(kind="calendar_unread", detail=type(error).__name__))
-        return []
+        found = _one_by_one(text, method)
+    events = []
+    for component, its_method in found:
+        try:
+            events.append(_event(component, its_method))
+        except Exception as error:  # noqa: BLE001 - one broken event does not hide the others
+            repairs.append(Repair(kind="event_unread", detail=type(error).__name__))
+    return events
+
+
+def _components(text: str, method: str | None) -> list[tuple[Any, Any]]:
+    """Return the event components and the method of the calendar around each."""
+    from icalendar import Calendar
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on guessed zone names, which are what is wanted here
+        calendars = Calendar.from_ical(text, multiple=True)
+    return [
+        (component, calendar.get("METHOD") or method)
+        for calendar in calendars
+        for component in calendar.walk("VEVENT")[:_MAX_EVENTS]
+    ]
+
+
+_EVENT = re.compile(
+    r"^BEGIN:VEVENT[ \t]*\r?$.*?^END:VEVENT[ \t]*\r?$", re.MULTILINE | re.DOTALL | re.IGNORECASE
+)
+_METHOD = re.compile(r"^METHOD:([A-Za-z]{1,30})", re.MULTILINE | re.IGNORECASE)
+
+
+def _one_by_one(text: str, method: str | None) -> list[tuple[Any, Any]]:
+    """Return the events of a calendar that is broken outside of them; the broken ones are left out."""
+    said = _METHOD.search(text)
+    out: list[tuple[Any, Any]] = []
+    for found in _EVENT.finditer(text):
+        if len(out) >= _MAX_EVENTS:
+            break
+        try:
+            out.extend(_components(found[0] + "\r\n", said[1] if said else method))
+        except Exception:  # noqa: BLE001 - told by the caller's repair
+            continue
+    return out
 
 
 def _event(component: Any, method: Any) -> CalendarEvent:
-    attendees = component.get("ATTENDEE") or []
+    attendees = _get(component, "ATTENDEE") or []
     if not isinstance(attendees, list):
         attendees = [attendees]
-    organizer = component.get("ORGANIZER")
+    organizer = _get(component, "ORGANIZER")
     if isinstance(organizer, list):
         organizer = organizer[0] if organizer else None
     start = _time(component, "DTSTART")
+    verb = _text(method).upper()
+    status = _text(_get(component, "STATUS")).upper()
+    sequence = _whole(_get(component, "SEQUENCE"))
+    first = _get(component, "DTSTART")
     return CalendarEvent(
-        method=_text(method).upper() or None,
-        uid=_text(component.get("UID")) or None,
-        sequence=_whole(component.get("SEQUENCE")),
-        summary=_text(component.get("SUMMARY")) or None,
+        method=verb or None,
+        status=status or None,
+        change=_change(verb, status, sequence),
+        zone=_text(_param(first[0] if isinstance(first, list) and first else first, "TZID")) or None,
+        recurrence=_rule(_get(component, "RRULE")),
+        recurrence_id=_iso(_time(component, "RECURRENCE-ID")),
+        uid=_text(_get(component, "UID")) or None,
+        sequence=sequence,
+        summary=_text(_get(component, "SUMMARY")) or None,
         start=_iso(start),
         end=_iso(_end(component, start)),
-        location=_text(component.get("LOCATION")) or None,
+        location=_text(_get(component, "LOCATION")) or None,
         organizer=_address(organizer) or None,
         attendees=[
             Attendee(
@@ -99,8 +143,29 @@ def _event(component: Any, method: Any) -> CalendarEvent:
     )
 
 
+_CHANGES = {"REPLY": "reply", "COUNTER": "counter", "DECLINECOUNTER": "counter", "PUBLISH": "published"}
+
+
+def _change(method: str, status: str, sequence: int | None) -> str | None:
+    """Return what the message does to the event (RFC 5546 §3.2): a request of a later sequence updates it."""
+    if method == "CANCEL" or status == "CANCELLED":
+        return "cancelled"
+    if method == "REQUEST":
+        return "updated" if sequence else "new"
+    return _CHANGES.get(method)
+
+
+def _rule(value: Any) -> str | None:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if value is None:
+        return None
+    written = value.to_ical()
+    return one_line(written.decode("utf-8", "replace") if isinstance(written, bytes) else str(written))[:500]
+
+
 def _time(component: Any, name: str) -> Any:
-    value = component.get(name)
+    value = _get(component, name)
     if isinstance(value, list):
         value = value[0] if value else None
     moment = getattr(value, "dt", None)
@@ -131,6 +196,19 @@ def _iso(value: Any) -> str | None:
             value = value.replace(tzinfo=UTC)
         return str(value.isoformat())
     return date.isoformat(value) if isinstance(value, date) else None
+
+
+def _get(component: Any, name: str) -> Any:
+    """Return a property, None where it is absent or cannot be read."""
+    try:
+        value = component.get(name)
+        if isinstance(value, list):
+            value[:1]
+        else:
+            getattr(value, "dt", None)
+    except Exception:  # noqa: BLE001 - the library keeps a broken value and raises when it is asked for
+        return None
+    return value
 
 
 def _text(value: Any) -> str:

@@ -19,6 +19,7 @@ from stages.decode.invites import read_events
 from stages.decode.language import identify
 from stages.decode.part import Part
 from stages.decode.reports import read_report
+from stages.decode.sniff import sniff
 from stages.decode.source import open_message
 from stages.decode.tree import parse_tree
 from stages.decode.words import decoded_text
@@ -148,6 +149,8 @@ def _describe(part: Part, shown: bool) -> Attachment:
         disposition=part.disposition,
         content_id=part.content_id,
         inline=shown,
+        sniffed=sniff(data),
+        original_filename=part.original_filename,
     )
 
 

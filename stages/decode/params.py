@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from stages.decode.charset import decode_bytes
-from stages.decode.words import decode_words, header_text
+from stages.decode.words import decode_words, header_text, one_line
 
 _PARAM = re.compile(r';\s{0,80}([^=;\s"]{1,80})\s{0,20}=\s{0,20}("(?:[^"\\]|\\.)*"?|[^;]*)')
 _MEDIA = re.compile(r"[\w!#$&^.+-]{1,100}/[\w!#$&^.+-]{1,200}", re.ASCII)
@@ -69,17 +69,19 @@ def _joined_sections(pieces: dict[int, tuple[bool, str]]) -> str:
     return decode_bytes(data, charset or None)
 
 
-def filename_of(disposition: dict[str, str], content_type: dict[str, str]) -> str | None:
-    """Return the decoded, safe file name of a part, None if it has none.
+def filename_of(disposition: dict[str, str], content_type: dict[str, str]) -> tuple[str | None, str | None]:
+    """Return the decoded, safe file name of a part and, where it had to be changed for that, the one as
+    written; None if it has none.
 
     RFC 2047 words are decoded although RFC 2231 forbids them there: most clients write them.
     """
     for name in (disposition.get("filename"), content_type.get("name")):
         if name:
-            safe = safe_filename(decode_words(name))
+            written = decode_words(name)
+            safe = safe_filename(written)
             if safe:
-                return safe
-    return None
+                return safe, None if safe == written.strip() else one_line(written)[:1000]
+    return None, None
 
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f]+")

@@ -24,6 +24,7 @@ class Part:
         "filename",
         "headers",
         "mime",
+        "original_filename",
         "params",
         "parent",
         "source",
@@ -46,7 +47,9 @@ class Part:
         raw = headers.get("content-disposition")
         kind, values = parameters(header_text(raw)) if raw else ("", {})
         self.disposition = kind.split()[0].lower() if kind.split() else None
-        self.filename = filename_of(values, self.params) if (raw or self.params) else None
+        self.filename, self.original_filename = (
+            filename_of(values, self.params) if (raw or self.params) else (None, None)
+        )
         self._payload: bytes | None = None
 
     @property

@@ -77,9 +77,9 @@ def test_any_header_value_becomes_one_line(value: bytes) -> None:
 
 def test_rfc_2231_sections_and_paths_in_file_names() -> None:
     _, params = media_type(b"a/b; name*0*=utf-8''%e4%bd%a0; name*1*=%e5%a5%bd; name*2=.pdf", "text/plain")
-    assert filename_of({}, params) == "你好.pdf"
+    assert filename_of({}, params) == ("你好.pdf", None)
     _, params = media_type(b'a/b; name="C:\\docs\\x.txt"', "text/plain")
-    assert filename_of({}, params) == "x.txt"
+    assert filename_of({}, params) == ("x.txt", "C:\\docs\\x.txt")
     assert safe_filename("../..") is None
     assert safe_filename("in\u202ecod.exe") == "in cod.exe"
     assert safe_filename("a\0b/c\r\nd.txt") == "c d.txt"
